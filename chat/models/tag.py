@@ -48,12 +48,14 @@ class Tag(models.Model):
         """The tag of this word, which may begin with a number sign."""
         key = folded(normalised(word))
         # Older tags may have the sign in their word.
-        return cls.objects.filter(owner=owner_id, folded__in={key, _bare(key)}).order_by("folded").first()
+        return (
+            cls.objects.filter(owner=owner_id, folded__in={key, without_sign(key)}).order_by("folded").first()
+        )
 
     @classmethod
     def containing(cls, owner_id: int, text: str) -> list[Tag]:
         """The tags with this text in them, which may begin with a number sign."""
-        part = _bare(folded(normalised(text)))
+        part = without_sign(folded(normalised(text)))
         return list(cls.objects.filter(owner=owner_id, folded__contains=part)) if part else []
 
     @classmethod
@@ -107,13 +109,14 @@ def folded(word: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", word).casefold())
 
 
-def _bare(word: str) -> str:
+def without_sign(word: str) -> str:
+    """The word without a number sign before it."""
     return word.lstrip("".join(SIGNS)).strip()
 
 
 def checked(word: str) -> str:
     """The word as it is stored, without a number sign; raises TagRefused if it is invisible or too long."""
-    word = _bare(normalised(word))
+    word = without_sign(normalised(word))
     if all(unicodedata.category(each)[0] in _INVISIBLE for each in word):
         raise TagRefused(_("Enter a name for the tag."))
     if len(word) > MAX_LENGTH:

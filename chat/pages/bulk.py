@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from chat.live.broadcast import notify_stop, publish_regions, publish_sidebar
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
+from chat.models.tag import without_sign
 from chat.pages.audience import audience
 from chat.pages.conversations import ListQuery
 from chat.pages.search_form import SearchForm
@@ -115,7 +116,7 @@ def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
 
 
 def act_message(act: BulkAct) -> str:
-    count = act.count
+    count, word = act.count, without_sign(act.word)
     of_one = {
         "archive": _("“%(title)s” archived."),
         "bring_back": _("“%(title)s” unarchived."),
@@ -127,7 +128,7 @@ def act_message(act: BulkAct) -> str:
         "delete": _("“%(title)s” deleted."),
     }
     if count == 1 and (title := act.title):
-        return of_one[act.kind] % {"title": Truncator(title).chars(60), "word": act.word}
+        return of_one[act.kind] % {"title": Truncator(title).chars(60), "word": word}
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
         "bring_back": ngettext(
@@ -146,7 +147,7 @@ def act_message(act: BulkAct) -> str:
         "dismiss": _("Plan dismissed.") if count == 1 else _("Plans of %(count)s conversations dismissed."),
         "delete": ngettext("%(count)s conversation deleted.", "%(count)s conversations deleted.", count),
     }
-    return sentences[act.kind] % {"count": count, "word": act.word}
+    return sentences[act.kind] % {"count": count, "word": word}
 
 
 def undo_message(undone: Undone | None) -> str:

@@ -127,6 +127,11 @@ class Search:
     def is_narrow(self) -> bool:
         return any(field.data for field in self.form.filters)
 
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the words, and with the filters together."""
+        return [*filter(None, [self.problem]), *self.form.non_field_errors()]
+
     def run(self, query: Query, conversations: ConversationQuerySet, request: SignedInRequest) -> None:
         """Find one page of results, and tags; `?in=` limits it to one conversation, with all hits in it."""
         key = _parse_key(request.GET.get("in", ""))

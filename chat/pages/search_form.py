@@ -66,6 +66,13 @@ class SearchForm(forms.Form):
         offered = [(profile.pk, profile.title) for profile in profiles]
         self.fields["profile"].widget.choices = [("", _("Any profile")), *offered]
 
+    def clean(self) -> dict[str, Any]:
+        first, last = self.cleaned_data.get("from"), self.cleaned_data.get("to")
+        if first and last and last < first:
+            del self.cleaned_data["to"]
+            self.add_error(None, _("“To” is before “From”, so it is ignored."))
+        return self.cleaned_data
+
     @property
     def filters(self) -> list[forms.BoundField]:
         return [self[name] for name in ("status", "todos", "profile", "from", "to")]

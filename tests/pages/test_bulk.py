@@ -63,6 +63,7 @@ def undo(browser: Client, page: str) -> str:
         ("archive", {}, "2 conversations archived."),
         ("pin", {}, "2 conversations pinned."),
         ("tag", {"word": "周报"}, "2 conversations tagged “周报”."),
+        ("tag", {"word": "# Work"}, "2 conversations tagged “Work”."),
         ("dismiss", {}, "Plans of 2 conversations dismissed."),
         ("delete", {}, "2 conversations deleted."),
     ],
@@ -104,6 +105,20 @@ def test_pinned_ones_stand_first_under_a_heading(owners: Client, rows: list[Conv
     assert re.findall(r'<h2 class="sidebar__heading">(\w+)', sidebar) == ["Pinned", "Others"]
     press(owners, "unpin", rows[:1])
     assert titles(owners) == ["First", "Second", "Third"]
+
+
+def test_an_undo_leads_back_to_its_page_of_the_list(
+    owners: Client, rows: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.pages.conversations.ROWS_PER_PAGE", 1)
+    page = press(owners, "pin", rows[1:2], listing="&page=2")
+    assert titles(owners, "?page=2") == ["First"]
+    listing = re.search(r'class="undo-note".*?name="listing"\s+value="([^"]*)"', page, re.DOTALL)
+    found = UNDO.search(page)
+    assert listing
+    assert found
+    response = owners.post(found[1], {"listing": listing[1]})
+    assert response["Location"] == "/conversations/?page=2"
 
 
 def test_all_that_match_are_more_than_the_page_shows(

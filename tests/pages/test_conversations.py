@@ -191,3 +191,15 @@ def test_a_filter_keeps_the_words_of_the_search(owners: Client) -> None:
         f"/conversations/?todos=unfinished&amp;{words}",
         f"/conversations/?archived=1&amp;{words}",
     ]
+
+
+@pytest.mark.parametrize("headers", [{}, {"HX-Target": "div#found"}])
+def test_what_is_wrong_with_a_search_is_said_where_its_results_are(
+    owners: Client, many: list[str], headers: dict[str, str]
+) -> None:
+    """Also while one types, where only the results are drawn."""
+    page = owners.get("/conversations/?from=2020-01-02&to=2020-01-01", headers=headers).content.decode()
+    assert page.count("“To” is before “From”, so it is ignored.") == 1
+    assert "Conversation 29" in page
+    page = owners.get("/conversations/?q=%22", headers=headers).content.decode()
+    assert page.count('class="search__problem"') == 1
