@@ -346,6 +346,18 @@ def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> No
         assert board.locator(place).evaluate("place => place.scrollWidth <= innerWidth")
 
 
+def test_a_long_error_leaves_room_for_what_is_next(scripted: Site, visitors: Visitors) -> None:
+    error = {"error": {"message": f"The request has {'quite ' * 60}too many words"}}
+    scripted.model.script(todo("completed", "in_progress"), Reply(status=400, body=error))
+    page = visitors.enter(scripted)
+    begin(page, "Sort my letters")
+    at_rest(page)
+    page.goto("/board/")
+    row = rows(page, "unfinished").filter(has_text="Sort my letters")
+    expect(row).to_contain_text("quite quite")
+    expect(row.locator(".board-row__left")).to_be_in_viewport(ratio=1)
+
+
 def test_the_sidebar_marks_what_is_running(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     scripted.model.script(Reply(text="One moment.", stall_after=1, gate=gate))
