@@ -201,6 +201,25 @@ def test_a_name_that_did_not_reach_the_server_is_in_its_field_again(
     expect(page.locator("#sidebar")).to_contain_text("A better name")
 
 
+def test_a_title_that_is_cut_off_is_whole_under_the_mouse(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    begin(page, "Short")
+    at_rest(page)
+    title = "A title that is a good deal longer than the sidebar and the bar are wide together " * 2
+    page.goto("/")
+    begin(page, title.strip())
+    at_rest(page)
+    rows = page.locator("#sidebar .conversation-row__head")
+    rows.nth(0).hover()
+    whole = page.locator("#title").inner_text()
+    expect(rows.nth(0)).to_have_attribute("title", whole)
+    rows.nth(1).hover()
+    assert rows.nth(1).get_attribute("title") is None
+    page.set_viewport_size({"width": 600, "height": 600})
+    page.locator("#title").hover()
+    expect(page.locator("#title > button")).to_have_attribute("title", whole)
+
+
 def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: Visitors) -> None:
     page, other = visitors.enter(site), visitors.enter(site)
     begin(other, "Another")
