@@ -70,6 +70,26 @@ def at_rest(page: Page) -> None:
     page.wait_for_selector(f"#conversation[data-status='idle'] {LIVE[14:]}", timeout=60_000)
 
 
+def place(page: Page) -> dict[str, float]:
+    """Where the view is: pixels above it, and pixels below it."""
+    measured: dict[str, float] = page.locator("#scroll").evaluate(
+        "view => ({ top: view.scrollTop, below: view.scrollHeight - view.scrollTop - view.clientHeight })"
+    )
+    return measured
+
+
+def come_to_rest(page: Page) -> float:
+    """Wait for the end of a scroll; pixels above the view then."""
+    seen: list[float] = []
+
+    def still() -> bool:
+        seen.append(place(page)["top"])
+        return seen[-4:] == [seen[-1]] * 4
+
+    until(page, still)
+    return seen[-1]
+
+
 def turns(page: Page) -> Locator:
     return page.locator("article.turn[data-status]")  # which one that is still empty lacks
 

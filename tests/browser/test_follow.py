@@ -10,7 +10,18 @@ from playwright.sync_api import Browser, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, choose_profile, send, todo, turns, until
+from tests.browser.talk import (
+    LIVE,
+    at_rest,
+    begin,
+    choose_profile,
+    come_to_rest,
+    place,
+    send,
+    todo,
+    turns,
+    until,
+)
 from tests.browser.test_versions import LONG_TALK
 from tests.chromium import chromium
 
@@ -50,26 +61,6 @@ FIRST_PAINTED = """() => {
     const [first] = performance.getEntriesByName("first-contentful-paint");
     return first && drawn.findLast(([time]) => time <= first.startTime)[1];
 }"""
-
-
-def place(page: Page) -> dict[str, float]:
-    """Where the view is: pixels above it, and pixels below it."""
-    measured: dict[str, float] = page.locator("#scroll").evaluate(
-        "view => ({ top: view.scrollTop, below: view.scrollHeight - view.scrollTop - view.clientHeight })"
-    )
-    return measured
-
-
-def come_to_rest(page: Page) -> float:
-    """Wait for the end of a scroll; pixels above the view then."""
-    seen: list[float] = []
-
-    def still() -> bool:
-        seen.append(place(page)["top"])
-        return seen[-4:] == [seen[-1]] * 4
-
-    until(page, still)
-    return seen[-1]
 
 
 def scroll_up(page: Page) -> float:
