@@ -57,11 +57,12 @@ onContent((signal) => {
     timers[cause] = setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => recent.delete(cause))), 300);
   };
   addEventListener("popstate", () => note("back"), { signal });
-  const moved = ({ key, target }) => {
+  const moved = ({ key, target, deltaY }) => {
     if (key && target.matches("input, textarea")) return;
     led = false;
     if (key && !["ArrowUp", "PageUp", "Home", " "].includes(key)) return;
     note("hand");
+    if (deltaY < 0) note("upwards");
   };
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
   let pressed = null; // what the pointer is down on; that is the view where it is on the scrollbar
@@ -82,8 +83,9 @@ onContent((signal) => {
   }, { signal });
   view.addEventListener("scroll", () => {
     if (view.scrollTop === last) return; // this moved it
-    // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
-    const up = view.scrollTop < last - 1;
+    // Only a move upwards is a wish to stay: text that came since the last move also makes the end far. Where much of
+    // it comes with a turn of the wheel, the view may be further down than before all the same.
+    const up = view.scrollTop < last - 1 || (following && recent.has("upwards"));
     if (up && away() > 2) {
       const byItself = changed || view.scrollHeight < height - 1 || recent.has("back");
       if (following && byItself && !recent.has("hand") && !isHeld()) return keep();

@@ -186,6 +186,27 @@ def test_a_new_turn_leaves_a_person_who_reads_above_in_peace(scripted: Site, vis
     assert abs(place(page)["top"] - chosen) < 3
 
 
+def test_a_turn_of_the_wheel_counts_though_much_text_comes_with_it(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """The browser keeps the end of the turn where it is, moves the view up, and tells of both at once."""
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    gate = half_written(page, scripted)
+    until(page, lambda: place(page)["below"] < 3)
+    page.locator("#scroll").evaluate(
+        """view => {
+          view.dispatchEvent(new WheelEvent("wheel", { deltaY: -300, bubbles: true }));
+          const paragraph = view.querySelector(".message__body p");
+          for (let number = 0; number < 100; number++) paragraph.after(paragraph.cloneNode(true));
+          view.scrollTop = view.scrollHeight - view.clientHeight - 300;
+        }"""
+    )
+    expect(page.locator("#to-end")).to_be_visible()
+    assert place(page)["below"] > 200
+    gate.set()
+    at_rest(page)
+
+
 def test_a_busy_browser_does_not_take_a_reader_back_to_the_end(scripted: Site, visitors: Visitors) -> None:
     """Something in view changes, and the frame in which the wheel moves the view is late."""
     page = visitors.enter(scripted, viewport={"width": 390, "height": 700})

@@ -16,6 +16,7 @@ from tests.browser.talk import (
     begin,
     choose_profile,
     come_to_rest,
+    last_turn,
     panel,
     record,
     send,
@@ -330,6 +331,7 @@ def test_the_buttons_of_versions_keep_their_place_where_messages_differ_in_heigh
     dialog.get_by_label("Message").fill("\n".join(f"Part {number}" for number in range(12)))
     dialog.get_by_role("button", name="Run again").click()
     expect(versions(turns(page).last)).to_have_text("2 of 2")
+    last_turn(page, "completed")
     at_rest(page)
     back, forth = (page.get_by_role("button", name=f"{which} version") for which in ("Previous", "Next"))
     page.locator("#scroll").hover()
