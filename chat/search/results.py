@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -50,7 +50,6 @@ def results(conversations: Sequence[Conversation], matches: Matches, max_hits: i
     conversations_by_state = {each.search_index_state.pk: each for each in conversations}
     entries = _entries(conversations[0].owner_id, conversations_by_state, matches) if conversations else {}
     terms = matches.terms
-    _put_other_versions_last(entries, conversations_by_state)
     entries = {index_state: _each_once(best) for index_state, best in entries.items()}
     shown = {index_state: best[:max_hits] for index_state, best in entries.items()}
     sources = _Sources(entry for best in shown.values() for entry in best)
@@ -75,15 +74,20 @@ def _entries(
             if len(counts[index_state]) < MAX_ENTRIES or entry in counts[index_state]:
                 counts[index_state][entry] += 1
     rows = SearchEntry.objects.in_bulk([entry for counted in counts.values() for entry in counted])
-    return {index_state: _best_first(counted, rows) for index_state, counted in counts.items()}
+    branched = [counted for index_state, counted in counts.items() if states[index_state].path_version]
+    elsewhere = _in_other_versions([rows[entry] for counted in branched for entry in counted if entry in rows])
+    return {index_state: _best_first(counted, rows, elsewhere) for index_state, counted in counts.items()}
 
 
-def _best_first(counts: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
-    there = (entry for entry in counts if entry in rows)
-    return [
-        rows[entry]
-        for entry in sorted(there, key=lambda entry: (-counts[entry], rows[entry].kind == Kind.FILE, entry))
-    ]
+def _best_first(
+    counts: Counter[int], rows: Mapping[int, SearchEntry], elsewhere: Collection[int]
+) -> list[SearchEntry]:
+    """With more of the terms first, then what the conversation shows, then files behind the rest."""
+
+    def rank(entry: int) -> tuple[int, bool, bool, int]:
+        return -counts[entry], entry in elsewhere, rows[entry].kind == Kind.FILE, entry
+
+    return [rows[entry] for entry in sorted((entry for entry in counts if entry in rows), key=rank)]
 
 
 def _each_once(best: Sequence[SearchEntry]) -> list[SearchEntry]:
@@ -95,19 +99,17 @@ def _each_once(best: Sequence[SearchEntry]) -> list[SearchEntry]:
     return [thing for thing in things.values() if thing.kind != Kind.TITLE]
 
 
-def _put_other_versions_last(
-    entries: Mapping[int, list[SearchEntry]], states: Mapping[int, Conversation]
-) -> None:
-    """What the conversation does not show comes behind what it does; reads nothing if none has branches."""
-    branched = [best for index_state, best in entries.items() if states[index_state].path_version]
+def _in_other_versions(entries: Sequence[SearchEntry]) -> set[int]:
+    """The keys of those that their conversations do not show."""
     models: dict[str, Any] = {Kind.MESSAGE: Message, Kind.CALL: ToolCall, Kind.TODO: TodoRevision}
-    elsewhere: dict[str, set[int]] = {}
+    hidden: set[int] = set()
     for kind, model in models.items():
-        keys = [entry.row for best in branched for entry in best if entry.kind == kind]
-        others = model.objects.filter(pk__in=keys, turn__on_path=False) if keys else model.objects.none()
-        elsewhere[kind] = set(others.values_list("pk", flat=True))
-    for best in branched:
-        best.sort(key=lambda entry: entry.row in elsewhere.get(entry.kind, ()))
+        of_kind = {entry.pk: entry.row for entry in entries if entry.kind == kind}
+        if of_kind:
+            others = model.objects.filter(pk__in=of_kind.values(), turn__on_path=False)
+            rows = set(others.values_list("pk", flat=True))
+            hidden |= {entry for entry, row in of_kind.items() if row in rows}
+    return hidden
 
 
 def has_all(text: str, terms: Iterable[Term]) -> bool:

@@ -174,7 +174,7 @@
     if (pressed.direction && !buttons.length) return;
     const button = buttons.find(({ dataset }) => dataset.versions === pressed.direction) ?? buttons[0];
     button?.focus({ preventScroll: true });
-    turn.dataset.rendered = ""; // or its height is a guess
+    layOutAbove(button ?? turn);
     document.getElementById("scroll").scrollTop += topOf(button ?? turn) - pressed.top;
     pressed = null;
   };

@@ -113,7 +113,7 @@ onContent((signal) => {
   };
   const stay = () => {
     const { place, part } = reading;
-    place.closest(".turn").dataset.rendered = ""; // or its height is a guess
+    layOutAbove(place);
     const { top, height } = place.getBoundingClientRect();
     view.scrollTop += top + part * height - view.getBoundingClientRect().top;
     last = view.scrollTop;

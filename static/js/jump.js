@@ -10,6 +10,9 @@
       return location.replace(address);
     }
     if (!place) return;
+    const { top } = place.getBoundingClientRect();
+    layOutAbove(place);
+    const moved = place.getBoundingClientRect().top !== top;
     const own = place.matches("details") ? place : place.querySelector(":scope > details.evidence");
     const line = place.closest(".call-group")?.querySelector(":scope > .call-group__line:not([hidden], [open])");
     let opened = Boolean(line);
@@ -21,7 +24,7 @@
     if (shown.restored) return;
     if (opened) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
     // A browser that loads a page again goes to no place in what scrolls by itself.
-    else if (isLoaded && place.closest("#scroll")) place.scrollIntoView();
+    else if (moved || (isLoaded && place.closest("#scroll"))) place.scrollIntoView();
   };
   let loaded = true; // and not put in the place of another page
   onContent(() => {

@@ -36,8 +36,8 @@ const redraw = async () => {
   const restore = ({ id, above, scroll, focus, atEnd, groups = [] }) => {
     const view = scroller();
     const place = id && document.getElementById(id);
-    place?.closest(".turn")?.setAttribute("data-rendered", ""); // or its height is a guess
     for (const group of groups) document.getElementById(group)?.querySelector(":scope > .call-group__line")?.setAttribute("open", "");
+    if (place) layOutAbove(place);
     view.scrollTop = scroll;
     if (atEnd) view.scrollTop = view.scrollHeight;
     else if (place?.getClientRects().length) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
@@ -110,6 +110,8 @@ const redraw = async () => {
     }
     if (again && from.state) history.replaceState(from.state, "");
     shown.restored = left ?? null;
+    const place = document.getElementById(source.hash.slice(1));
+    if (place) layOutAbove(place);
     if (left) restore(left);
     else event.scroll();
     shown.next = "";

@@ -60,6 +60,17 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
   if (ctx && !ctx.response && !byItself && !ctx.sourceElement.matches(saysSo)) warnLost();
 });
 
+// The heights of turns that are out of view are guesses. Those that are in view with `place`, it beneath them, are laid
+// out, so that it stays where it is put.
+const layOutAbove = (place) => {
+  const room = document.getElementById("scroll")?.clientHeight;
+  const above = (turn) => place.getBoundingClientRect().top - turn.getBoundingClientRect().top;
+  for (let turn = place.closest(".turn"); turn?.matches(".turn"); turn = turn.previousElementSibling) {
+    turn.dataset.rendered = "";
+    if (above(turn) > room) return;
+  }
+};
+
 // Turns above those on the page, from the first of these on. They take the place of `earlier`, which stands for them.
 const fetchTurns = (earlier, first) =>
   htmx.ajax("GET", `${earlier.getAttribute("hx-get")}?from=${first}`, { source: earlier, target: earlier, swap: "outerHTML" });

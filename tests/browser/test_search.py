@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, turns, until
+from tests.browser.talk import at_rest, begin, come_to_rest, panel, send, turns, until
 
 ANSWER = "\n\n".join([f"Paragraph {number} about nothing." for number in range(60)])
 
@@ -222,6 +222,32 @@ def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visi
 # How much of what was found is cut off beneath its excerpt.
 CUT_OFF = """mark => mark.getBoundingClientRect().bottom
     - mark.closest(".search-place__text, .option__excerpt").getBoundingClientRect().bottom"""
+
+
+@pytest.mark.parametrize("lines", [18, 60])
+def test_a_hit_is_in_view_below_turns_that_were_not_laid_out(
+    scripted: Site, visitors: Visitors, lines: int
+) -> None:
+    """The heights of turns that nobody has looked at are guesses: less than they are, for these."""
+    long = "\n\n".join(f"Line {number}" for number in range(lines))
+    scripted.model.script(Reply(long), Reply("Nothing."))
+    page = visitors.enter(scripted, viewport={"width": 1440, "height": 900})
+    begin(page, "Count")
+    at_rest(page)
+    send(page, "A pelican at last")
+    at_rest(page)
+    wait_until_found(page, "pelican")
+    page.goto("/board/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("pelican")
+    hit = page.locator("#palette").get_by_role("option").filter(has_text="pelican").first
+    hit.click()
+    page.wait_for_url("**#message-*")
+    come_to_rest(page)
+    expect(page.locator("#transcript").get_by_text("A pelican at last")).to_be_in_viewport(ratio=1)
+    page.reload()
+    come_to_rest(page)
+    expect(page.locator("#transcript").get_by_text("A pelican at last")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("width", [320, 390])

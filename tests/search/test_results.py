@@ -69,6 +69,17 @@ def test_what_is_shown_comes_before_another_version_of_it(owners: Client, talk: 
     assert ["version" in where for _kind, where, _text in found] == [False, True]
 
 
+def test_another_version_with_all_the_words_comes_before_what_has_some(
+    owners: Client, talk: Begin
+) -> None:
+    one = talk("The quarterly budget zebra memo").answer("A budget.").end()
+    one.turn = one.conversation.run_again(one.turn.pk, uuid.uuid4(), "The quarterly budget giraffe memo")
+    one.answer("Another budget.").end()
+    found = places(owners, "budget zebra")
+    assert found[0][2] == "You The quarterly <mark>budget zebra</mark> memo"
+    assert ["version" in where for _kind, where, _text in found] == [True, False, False]
+
+
 def test_the_persons_message_is_found_before_the_turn_has_ended(owners: Client, talk: Begin) -> None:
     talk("First line\nwith a needle")
     assert [(kind, text) for kind, _where, text in places(owners, "needle")] == [
