@@ -75,7 +75,9 @@ def _entries(
                 counts[index_state][entry] += 1
     rows = SearchEntry.objects.in_bulk([entry for counted in counts.values() for entry in counted])
     branched = [counted for index_state, counted in counts.items() if states[index_state].path_version]
-    elsewhere = _in_other_versions([rows[entry] for counted in branched for entry in counted if entry in rows])
+    elsewhere = _in_other_versions(
+        [rows[entry] for counted in branched for entry in counted if entry in rows]
+    )
     return {index_state: _best_first(counted, rows, elsewhere) for index_state, counted in counts.items()}
 
 

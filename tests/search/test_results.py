@@ -69,9 +69,7 @@ def test_what_is_shown_comes_before_another_version_of_it(owners: Client, talk: 
     assert ["version" in where for _kind, where, _text in found] == [False, True]
 
 
-def test_another_version_with_all_the_words_comes_before_what_has_some(
-    owners: Client, talk: Begin
-) -> None:
+def test_another_version_with_all_the_words_comes_before_what_has_some(owners: Client, talk: Begin) -> None:
     one = talk("The quarterly budget zebra memo").answer("A budget.").end()
     one.turn = one.conversation.run_again(one.turn.pk, uuid.uuid4(), "The quarterly budget giraffe memo")
     one.answer("Another budget.").end()
