@@ -482,6 +482,23 @@ def test_on_a_phone_a_full_list_stays_in_view_above_what_was_refused(
     until(page, lambda: page.evaluate(IN_SIGHT) >= 3)
 
 
+@pytest.mark.parametrize("height", [720, 900])
+def test_the_end_of_a_full_list_is_in_view_beside_what_was_refused(
+    scripted: Site, visitors: Visitors, height: int
+) -> None:
+    visitors.expected.append("409 (Conflict)")
+    scripted.model.script(todo(*["completed"] * 3, *["pending"] * 17), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": 1440, "height": height})
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    for number in (1, 2):
+        page.locator("#todo-add").fill("One more")
+        page.keyboard.press("Enter")
+        expect(page.locator("#todo-refused").get_by_label("Your text:")).to_have_count(number)
+        expect(panel(page).locator(".todo-panel__foot")).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("is_phone", [False, True])
 def test_a_long_item_is_edited_in_several_lines(scripted: Site, visitors: Visitors, is_phone: bool) -> None:
     page = visitors.enter(scripted, **(PHONE if is_phone else {}))
