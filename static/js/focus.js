@@ -13,6 +13,12 @@ const typeAhead = () => {
   typedAhead = "";
 };
 
+// A keyboard on the screen leaves the field in view as it comes up.
+addEventListener("resize", () => {
+  const field = document.activeElement;
+  if (isTouch() && field.matches("input, textarea:not(#composer-text)")) field.scrollIntoView({ block: "nearest" });
+});
+
 {
   const field = () => document.getElementById("composer-text");
   const isMenuOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])") !== null;

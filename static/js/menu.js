@@ -30,6 +30,12 @@
     button.click();
   }, true);
 
+  // A menu is hidden with its button; as a phone is turned, the button may be out of view.
+  addEventListener("resize", () => {
+    const id = document.querySelector(MENU)?.id;
+    if (id && opener?.getAttribute("popovertarget") === id) opener.scrollIntoView({ block: "nearest" });
+  });
+
   document.addEventListener("toggle", ({ target, newState }) => {
     typed = { letters: "", at: -Infinity };
     if (newState !== "open" || !byKey || !target.matches(MENU) || target.contains(document.activeElement)) return;

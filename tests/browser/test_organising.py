@@ -506,6 +506,51 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     expect(page.locator("h1")).to_have_text("Talk 4")
 
 
+def test_a_tag_is_typed_in_view_above_a_phones_keyboard(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/conversations/")
+    page.locator("#found .row-more").last.tap()
+    field = page.locator("#row-menu [name=word]")
+    field.tap()
+    page.set_viewport_size({"width": 390, "height": 380})
+    expect(field).to_be_in_viewport(ratio=1)
+    assert field.evaluate(TOPMOST)
+    field.press_sequentially("work")
+    expect(page.locator("#row-menu").get_by_role("button", name="Add")).to_be_in_viewport(ratio=1)
+    field.press("Enter")
+    expect(page.locator("#found .conversation-row").last).to_contain_text("work")
+
+
+def test_a_menu_stays_with_its_button_as_a_phone_is_turned(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/conversations/")
+    page.locator("#found .row-more").last.tap()
+    rename = page.locator("#row-menu").get_by_role("button", name="Rename")
+    expect(rename).to_be_in_viewport()
+    page.set_viewport_size({"width": 844, "height": 390})
+    expect(rename).to_be_in_viewport()
+    assert rename.evaluate(TOPMOST)
+
+
+def test_a_row_of_the_sidebar_is_renamed_in_view_above_a_phones_keyboard(
+    site: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/board/")
+    page.locator(".bar__menu").tap()
+    page.locator("#sidebar .row-more").last.tap()
+    page.locator("#row-menu").get_by_role("button", name="Rename").tap()
+    field = page.locator("#sidebar .rename")
+    expect(field).to_be_focused()
+    page.set_viewport_size({"width": 390, "height": 380})
+    expect(field).to_be_in_viewport(ratio=1)
+    assert field.evaluate(TOPMOST)
+    page.keyboard.insert_text("A better name")
+    assert field.evaluate(TOPMOST)
+    page.keyboard.press("Enter")
+    expect(page.locator("#sidebar")).to_contain_text("A better name")
+
+
 def test_the_menu_goes_from_one_row_to_another(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site)
     page.goto("/settings/usage/")
