@@ -125,11 +125,12 @@ addEventListener("DOMContentLoaded", () => {
     part("play").ariaLabel = part("play").dataset.pause;
     next();
   };
-  // A step passes over what only prepares the next thing to be seen.
+  // A step passes over what only prepares the next thing to be seen, and a list changes with what tells of it.
+  const isBetween = () => beats[shown - 1].element.matches(".turn, .who") || beats[shown].kind === "panel";
   const step = (way) => {
     pause();
     do go(shown + way);
-    while (shown > 0 && shown < beats.length && beats[shown - 1].element.matches(".turn, .who"));
+    while (shown > 0 && shown < beats.length && isBetween());
   };
   const toggle = () => (plays() ? pause() : play());
 

@@ -105,17 +105,20 @@ def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visito
 
 def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
-    for text in ("Sort my notes", "Sort my files", "Sort my mail"):
+    for text in ("Sort my bills", "Sort my books", "Sort my boxes"):
         scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
         begin(page, text)
         at_rest(page)
     page.goto("/board/")
+    expect(rows(page, "unfinished").first).to_contain_text(
+        "Sort my boxes"
+    )  # once it is said to have been seen
     dismissed, kept = (rows(page, "unfinished").nth(each).get_attribute("id") for each in (0, 1))
     first = rows(page, "unfinished").first.bounding_box()
     dismiss = rows(page, "unfinished").first.get_by_role("button", name="Dismiss").bounding_box()
     assert dismiss
     page.mouse.click(dismiss["x"] + 9, dismiss["y"] + 9, click_count=2, delay=50)
-    expect(page.locator("#undo")).to_contain_text("Plan of “Sort my mail” dismissed.")
+    expect(page.locator("#undo")).to_contain_text("Plan of “Sort my boxes” dismissed.")
     expect(page.locator(f"#{dismissed}")).to_have_count(0)
     expect(rows(page, "unfinished").first).to_have_id(str(kept))
     after = rows(page, "unfinished").first.bounding_box()
@@ -128,11 +131,14 @@ def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -
 def test_what_comes_under_the_pointer_is_not_pressed(scripted: Site, visitors: Visitors) -> None:
     """By a second click that the browser does not count as one, as it meets another row."""
     page = visitors.enter(scripted)
-    for text in ("Sort my notes", "Sort my files"):
+    for text in ("Sort my slides", "Sort my songs"):
         scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
         begin(page, text)
         at_rest(page)
     page.goto("/board/")
+    expect(rows(page, "unfinished").first).to_contain_text(
+        "Sort my songs"
+    )  # once it is said to have been seen
     page.clock.set_fixed_time("2026-01-01T12:00:00Z")
     posts: list[str] = []
     page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)

@@ -14,6 +14,7 @@ from tests.browser.talk import (
     LIVE,
     at_rest,
     begin,
+    choose_profile,
     is_folded,
     is_open,
     last_turn,
@@ -68,6 +69,22 @@ def test_held_then_read_at_the_next_step(scripted: Site, visitors: Visitors) -> 
     page.reload()
     at_rest(page)
     assert record(page) == live
+
+
+def test_beside_a_question_one_sees_that_the_answer_comes_first(scripted: Site, visitors: Visitors) -> None:
+    asks = Reply(tool_calls=[("bash", {"command": "echo this; true"})])
+    scripted.model.script(asks, Reply(text="Done."))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    choose_profile(page, "Asks first")
+    page.fill("#composer-text", "Work")
+    page.click("#send")
+    expect(page.locator(".approval")).to_be_visible()
+    hold(page, "And this too")
+    hint = page.locator(".follow-ups__hint > :visible")
+    expect(hint).to_have_text(["Will be delivered after your answer"])
+    page.get_by_role("button", name="Allow once").click()
+    expect(last_turn(page, "completed")).to_contain_text("And this too")
 
 
 @pytest.mark.parametrize("size", [(1024, 768), (390, 844)])

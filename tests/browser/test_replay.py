@@ -89,6 +89,28 @@ ORDER = [
 ]
 
 
+# Of the latest line that tells of a list, and of the list beside it.
+COUNTS = """root => {
+  const lines = [...root.querySelectorAll(".todo-marker")].filter((line) => line.checkVisibility());
+  const { done, total } = root.querySelector(".replay__panel .todo-panel")?.dataset ?? {};
+  return [lines.at(-1)?.textContent.match(/[0-9]+[/][0-9]+/)?.[0] ?? "", total ? `${done}/${total}` : ""];
+}"""
+
+
+def test_a_list_changes_with_the_line_that_tells_of_it(
+    visitors: Visitors, scripted: Site, address: str
+) -> None:
+    page = enter(visitors, scripted, address)
+    pause(page)
+    told: list[str] = []
+    for _step in range(12):
+        page.keyboard.press("ArrowRight")
+        line, shown = page.locator("#replay").evaluate(COUNTS)
+        assert line in ("", shown)
+        told.append(line)
+    assert {"0/2", "1/2"} < set(told)
+
+
 def test_the_slider_and_the_buttons(visitors: Visitors, scripted: Site, address: str) -> None:
     page = enter(visitors, scripted, address)
     page.get_by_role("button", name="Pause").click()

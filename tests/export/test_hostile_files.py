@@ -153,13 +153,13 @@ def test_what_is_wrong_is_said(file: File, owner: User, workspaces: Path) -> Non
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "not JSON in UTF-8"),
-        (b"\xff\xfe{", "not JSON in UTF-8"),
-        (b"[" * 100_000, "not JSON in UTF-8"),
+        (b"", "cannot be read as JSON"),
+        (b"\xff\xfe{", "cannot be read as JSON"),
+        (b"[" * 100_000, "cannot be read as JSON"),
         (b'{"format":' + b'{"a":' * 60 + b"1" + b"}" * 61, "nested more than 48 levels"),
         (b'{"a": 1, "a": 2}', "contains “a” twice"),
         (b'{"a": NaN}', "contains NaN"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON in UTF-8"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "cannot be read as JSON"),
         (b"[]", "its “format” is not"),
         (b'"agent-conversation"', "its “format” is not"),
         (b'{"format": ["agent-conversation"]}', "its “format” is not"),
@@ -204,7 +204,7 @@ def test_the_page_takes_a_file(
 
 
 def test_the_page_says_what_is_wrong(owners: Client, settings: Any) -> None:
-    assert "not JSON in UTF-8" in sent(owners, b"<html>").content.decode()
+    assert "cannot be read as JSON" in sent(owners, b"<html>").content.decode()
     assert "Choose a file first." in owners.post("/conversations/import/").content.decode()
     settings.MAX_UPLOAD_BYTES = 2**20
     assert "larger than 1.0" in sent(owners, b" " * (2**20 + 1)).content.decode()

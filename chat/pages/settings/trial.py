@@ -7,6 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import aget_object_or_404, render
@@ -62,7 +63,9 @@ async def _test(request: SignedInRequest, row: Connection | None) -> HttpRespons
 
 async def _model(request: SignedInRequest, row: Connection | None) -> str:
     requested = request.POST.get("model", "").strip()[:200]
-    used = row and await row.profiles.exclude(model="").values_list("model", flat=True).afirst()
+    if row is None:
+        return requested or settings.MODEL_NAME
+    used = await row.profiles.exclude(model="").values_list("model", flat=True).afirst()
     return requested or used or ""
 
 

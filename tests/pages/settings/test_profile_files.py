@@ -112,9 +112,9 @@ def test_a_file_with_only_a_title_will_do(owners: Client, owner: User) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "The submitted file is empty|not JSON|Choose a file"),
-        (b"\xff\xfe", "not JSON in UTF-8"),
-        (b"[" * 100_000, "not JSON in UTF-8"),
+        (b"", "The submitted file is empty|read as JSON|Choose a file"),
+        (b"\xff\xfe", "cannot be read as JSON"),
+        (b"[" * 100_000, "cannot be read as JSON"),
         (b" " * (256 * 1024 + 1), "larger than 256 KiB"),
         ([1], "not a profile: its “format” is not “agent-profile”"),
         ({"format": "other", "version": 1}, "not a profile: its “format”"),
