@@ -65,6 +65,13 @@ onContent((signal) => {
     if (deltaY < 0) note("upwards");
   };
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
+  // On the browser's own way to the beginning the turns that come into view are laid out, and move the view with them.
+  view.addEventListener("keydown", (event) => {
+    const { key, target, altKey, shiftKey } = event;
+    if (key !== "Home" || altKey || shiftKey || target.matches("input, textarea")) return;
+    event.preventDefault();
+    view.scrollTop = 0;
+  });
   let pressed = null; // what the pointer is down on; that is the view where it is on the scrollbar
   const isHeld = () => pressed === view || (pressed && !getSelection().isCollapsed);
   view.addEventListener("pointerdown", ({ target }) => {

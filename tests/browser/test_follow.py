@@ -207,6 +207,28 @@ def test_a_turn_of_the_wheel_counts_though_much_text_comes_with_it(
     at_rest(page)
 
 
+def test_home_leads_to_the_beginning_of_a_page_that_was_just_loaded(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """Its turns are higher than the browser guesses, which are out of view."""
+    long = "\n\n".join(f"Line {number}" for number in range(90))
+    scripted.model.answer = lambda request: Reply(long)
+    page = visitors.enter(scripted)
+    begin(page, "The first message")
+    at_rest(page)
+    for number in range(5):
+        send(page, f"Message {number}")
+        at_rest(page)
+    page.reload()
+    at_rest(page)
+    until(page, lambda: place(page)["below"] < 3)
+    page.locator("#scroll").focus()
+    page.keyboard.press("Home")
+    come_to_rest(page)
+    assert place(page)["top"] == 0
+    expect(page.locator("#transcript").get_by_text("The first message")).to_be_in_viewport(ratio=1)
+
+
 def test_a_busy_browser_does_not_take_a_reader_back_to_the_end(scripted: Site, visitors: Visitors) -> None:
     """Something in view changes, and the frame in which the wheel moves the view is late."""
     page = visitors.enter(scripted, viewport={"width": 390, "height": 700})
