@@ -425,6 +425,42 @@ def test_messages_that_wait_below_a_question_are_shown(
         assert stop.evaluate(TOPMOST)
 
 
+@pytest.mark.parametrize("height", [580, 620, 660])
+def test_a_to_do_is_written_above_a_tablets_keyboard_beside_a_long_draft(
+    scripted: Site, visitors: Visitors, height: int
+) -> None:
+    scripted.model.script(todo("completed", "in_progress", "pending"), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": 768, "height": 1024}, has_touch=True, is_mobile=True)
+    begin(page, "Plan")
+    at_rest(page)
+    page.fill("#composer-text", "\n".join(f"Line {number}" for number in range(12)))
+    page.locator("#todo-panel > summary").tap()
+    field = page.locator("#todo-add")
+    field.tap()
+    page.set_viewport_size({"width": 768, "height": height})
+    field.press_sequentially("One more")
+    expect(field).to_be_in_viewport(ratio=1)
+    assert field.evaluate(TOPMOST)
+
+
+@pytest.mark.parametrize(("height", "lines"), [(560, 8), (520, 6), (500, 4)])
+def test_the_list_opens_in_a_low_window_beside_a_long_draft(
+    scripted: Site, visitors: Visitors, height: int, lines: int
+) -> None:
+    scripted.model.script(todo("completed", "in_progress", "pending"), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": 768, "height": height}, has_touch=True, is_mobile=True)
+    begin(page, "Plan")
+    at_rest(page)
+    field = page.locator("#composer-text")
+    field.tap()
+    field.fill("\n".join(f"Line {number}" for number in range(lines)))
+    line = page.locator("#todo-panel > summary").bounding_box()
+    assert line
+    page.touchscreen.tap(line["x"] + 40, line["y"] + line["height"] / 2)
+    expect(page.locator("#todo-panel")).to_have_attribute("open", "")
+    expect(page.locator("#todo-panel .todo").first).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("size", [(390, 430), (390, 664), (844, 390), (1280, 640)])
 def test_the_plan_can_be_read_and_changed_while_a_question_waits(
     scripted: Site, visitors: Visitors, size: tuple[int, int]

@@ -125,3 +125,12 @@ def test_times_are_those_of_the_browser_in_view(scripted: Site, visitors: Visito
     with here.expect_event("load"):
         here.evaluate(AWAY)
     assert here.evaluate(IN_ITS_ZONE)
+
+
+def test_lists_of_choices_are_readable_in_the_dark(scripted: Site, visitors: Visitors) -> None:
+    """A browser may show one without a ground of its own in the theme's light text on white."""
+    page = visitors.enter(scripted, color_scheme="dark")
+    page.goto("/settings/preferences/")
+    ground = "place => getComputedStyle(place).backgroundColor"
+    grounds = page.locator("option").evaluate_all(f"all => all.map({ground})")
+    assert set(grounds) == {page.locator("html").evaluate(ground)}
