@@ -70,7 +70,9 @@ def _parse_json(data: bytes) -> Any:
     except FileRefused:
         raise
     except (ValueError, RecursionError):
-        raise FileRefused(_("The file cannot be read as JSON, so it is no exported conversation.")) from None
+        raise FileRefused(
+            _("The file cannot be read as JSON, so it is not an exported conversation.")
+        ) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

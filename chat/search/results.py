@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -82,7 +82,7 @@ def _entries(
 
 
 def _best_first(
-    counts: Counter[int], rows: Mapping[int, SearchEntry], elsewhere: Collection[int]
+    counts: Counter[int], rows: Mapping[int, SearchEntry], elsewhere: set[int]
 ) -> list[SearchEntry]:
     """With more of the terms first, then what the conversation shows, then files behind the rest."""
 

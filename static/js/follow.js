@@ -67,8 +67,7 @@ onContent((signal) => {
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
   // On the browser's own way to the beginning the turns that come into view are laid out, and move the view with them.
   view.addEventListener("keydown", (event) => {
-    const { key, target, altKey, shiftKey } = event;
-    if (key !== "Home" || altKey || shiftKey || target.matches("input, textarea")) return;
+    if (event.key !== "Home" || event.target !== view || event.altKey || event.shiftKey) return;
     event.preventDefault();
     view.scrollTop = 0;
   });

@@ -111,7 +111,7 @@ const redraw = async () => {
     if (again && from.state) history.replaceState(from.state, "");
     shown.restored = left ?? null;
     const place = document.getElementById(source.hash.slice(1));
-    if (place) layOutAbove(place);
+    if (place && !left) layOutAbove(place);
     if (left) restore(left);
     else event.scroll();
     shown.next = "";

@@ -118,7 +118,7 @@ def parse_profile(file: UploadedFile[bytes] | None) -> dict[str, Any]:
     try:
         data = json.loads(file.read(MAX_BYTES + 1).decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise FileRefused(_("The file cannot be read as JSON, so it is no exported profile.")) from None
+        raise FileRefused(_("The file cannot be read as JSON, so it is not an exported profile.")) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FileRefused(_("The file is JSON but not a profile: its “format” is not “%s”.") % FORMAT)
     if data.get("version") != VERSION or isinstance(data["version"], bool):
