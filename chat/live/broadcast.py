@@ -164,12 +164,16 @@ async def publish_heading(conversation: Conversation) -> None:
 
 
 def whole_turn(turn: Turn) -> tuple[int | None, str]:
-    """The owner's id and the frame that draws the turn; None and "" if it was deleted. Reads the database."""
+    """The owner's id and the frame that draws the turn; None and "" if it was deleted. Reads the database.
+
+    No frame if a worker has claimed it by now: that publishes its own, which this one would overtake.
+    """
     read = Turn.whole(turn.pk)
     state = states_of([turn.conversation_id]).get(turn.conversation_id)
     if read is None or state is None:
         return None, ""
-    return state.owner.owner_id, whole_frame(read, position_of(read), state)
+    is_running = read.status == Turn.Status.RUNNING
+    return state.owner.owner_id, "" if is_running else whole_frame(read, position_of(read), state)
 
 
 def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str:
@@ -189,7 +193,8 @@ def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str
 
 
 async def _publish_whole_turn(conversation_id: uuid.UUID, owner_id: int | None, frame: str) -> None:
-    if owner_id is not None:
+    if frame:
         await publish(conversation_group(conversation_id), message(frame))
+    if owner_id is not None:
         await publish_sidebar(owner_id)
     await notify_workers()

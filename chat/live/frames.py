@@ -4,8 +4,10 @@ A frame begins with a comment that holds its position, `<!--turn.fence.n-->`. Th
 follows its own position, drops older ones, and requests a resync on anything else (static/js/connection.js).
 There are five more forms:
 
-- `<!--turn.fence.n after previous-->` draws the whole turn; the page needs no earlier frame of it, only the
-  end of the `previous` turn;
+- `<!--turn.fence.n after previous-->` draws the whole turn. The first frame of a claim (n is 0 or 1) and the
+  last of the turn need no earlier frame of it, only the end of the `previous` turn. In between the page needs
+  all before it, as it has neither the todo panel nor the meter. A turn that begins to wait gets another fence
+  and goes on counting;
 - `<!--=turn.fence.n-->` answers a resync;
 - `<!--!turn.fence.n-->` answers it with the whole transcript, as the page shows another path. Its position
   holds even if it is an earlier one;

@@ -154,6 +154,8 @@ class RunningTurn(Generic[D]):
             await self._deliver_held_messages(resumed.latest_step)
         self.agent = agent = await agent_for(self.turn)
         messages, todos, written = await in_database(self._read)
+        if self.turn.fence > 1:  # tabs may still show a list that an earlier worker drafted
+            await self.display.show([await in_database(self.recorder.planning.draft, None)])
         decide = Approvals(agent, self.recorder, self._write).decide
         saving = asyncio.create_task(self._save_texts_periodically())
         self._note_missing_vision()

@@ -64,18 +64,26 @@ const tell = (said) => {
     if (again) ask();
   };
 
-  // Whether a frame can be taken in: it is the next one, or needs only the end of the turn before.
+  // Whether a frame can be taken in: it is the next one, or it draws the whole turn and is the first of a worker or the last
+  // of the turn. In between, the frames that are missing may have changed the list and the meter, which it does not draw.
+  // A turn that begins to wait has another fence, and counts on.
   const follows = (position, previous) => {
-    if (sameClaim(position, at) && position[2] === at[2] + 1) return true;
-    if (previous === undefined) return false;
+    const isNext = position[2] === at[2] + 1;
+    if (sameClaim(position, at) && isNext) return true;
+    if (previous === undefined || (position[2] > 1 && position[2] !== END && !isNext)) return false;
     return position[0] === at[0] || (at[0] === previous && (at[2] === END || !previous));
+  };
+  // The rows may not yet say how many frames were sent, so a turn that runs is asked for whole.
+  const askForTurn = () => {
+    if (at[2] !== END) at = [at[0], 0, 0];
+    ask();
   };
   const takeIn = (position, { answer, previous }) => {
     if (compare(position, seen) > 0) seen = position;
     if (compare(position, at) <= 0) return false;
     if (!answer && !follows(position, previous)) {
       show("reconnecting");
-      ask();
+      askForTurn();
       return false;
     }
     // Frames that came while the rows were read are in them.
@@ -157,9 +165,7 @@ const tell = (said) => {
     left = null;
     clearTimeout(asking);
     asking = 0;
-    // The rows do not say whether a frame came before this socket listened, so a turn that runs is asked for whole.
-    if (at[2] !== END) at = [at[0], 0, 0];
-    ask();
+    askForTurn(); // a frame may have been sent before this socket listened
   };
   // Of another page's socket nothing is waited for.
   onContent(() => {

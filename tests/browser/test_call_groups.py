@@ -14,7 +14,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 
 from chat.demo.reply import Call, Reply
 from chat.live.call_group import CallGroup
-from chat.live.frames import Position, key_frame, row_messages
+from chat.live.frames import Position, frame, row_messages
 from chat.models import Conversation, Message, Step, Turn
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import LIVE, at_rest, begin, last_turn, panel, record, send, todo
@@ -241,9 +241,14 @@ def test_a_message_is_not_added_where_the_page_has_it_in_another_place(
     shown = page.locator("[data-role=assistant]")
     expect(shown).to_contain_text("is" if written is ANSWER else "Where", use_inner_text=False)
     routes: list[WebSocketRoute] = []
+    numbers: list[int] = []  # of the frames that came
 
     def join(route: WebSocketRoute) -> None:
-        route.connect_to_server()
+        def forward(text: str | bytes) -> None:
+            numbers.extend(map(int, re.findall(r"\A<!--=?\d+\.\d+\.(\d+)", str(text))))
+            route.send(text)
+
+        route.connect_to_server().on_message(forward)
         routes.append(route)
 
     page.route_web_socket("**/ws/**", join)
@@ -256,9 +261,9 @@ def test_a_message_is_not_added_where_the_page_has_it_in_another_place(
     step = Step(turn=turn, number=1)
     message = Message(pk=key, turn=turn, step=step, role="assistant", reasoning="Where is it?", text=drawn)
     message.created_at = timezone.now()
-    for number, html in enumerate(row_messages(message if drawn else CallGroup(message), new=True)):
-        routes[-1].send(key_frame(Position(turn_key, fence, 1000 + number), turn_key, html))
-    routes[-1].send(key_frame(Position(turn_key, fence, 2000), turn_key, "<title>Drawn</title>"))
+    drawings = [*row_messages(message if drawn else CallGroup(message), new=True), "<title>Drawn</title>"]
+    for number, html in enumerate(drawings, max(numbers) + 1):
+        routes[-1].send(frame(Position(turn_key, fence, number), html))
     expect(page).to_have_title("Drawn")
     expect(shown).to_have_count(1)
     gate.set()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import re
 import statistics
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import bare, begin, todo, until
+from tests.browser.talk import LIVE, at_rest, bare, begin, choose_profile, todo, until
 from tests.faults.conftest import SOAK
 from tests.model_server import ScriptedModel
 from tests.serving import serving
@@ -105,3 +106,89 @@ def test_tabs_heal(lossy: Site, visitors: Visitors) -> None:
             1
         )
     print(f"healed in a browser: p50 {statistics.median(times):.2f} s, max {max(times):.2f} s")  # noqa: T201
+
+
+ACCEPTED = re.compile(r"<!--[\d.]+ panel [1-9]")  # a frame with a list that is recorded
+FIRST_OF_CLAIM = re.compile(r"<!--\d+\.\d+\.1 after ")
+
+
+def lose_the_list(page: Page, until_frame: re.Pattern[str]) -> list[str]:
+    """Lose the frame with the recorded list and those behind it, up to one that draws the whole turn.
+
+    And every heartbeat: what this frame leaves out is to be asked for at once. Returns what was lost.
+    """
+    lost: list[str] = []
+    is_over: list[str] = []
+
+    def join(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        route.on_message(lambda text: None if '"heartbeat"' in str(text) else server.send(text))
+
+        def forward(text: str | bytes) -> None:
+            frame = str(text)
+            if lost and until_frame.match(frame):
+                is_over.append(frame)
+            if not is_over and (lost or ACCEPTED.match(frame)) and frame.startswith("<!--"):
+                lost.append(frame)
+            else:
+                route.send(text)
+
+        server.on_message(forward)
+
+    page.route_web_socket("**/ws/**", join)
+    return lost
+
+
+def test_the_list_is_true_where_a_frame_draws_the_whole_turn_over_a_gap(
+    scripted: Site, visitors: Visitors
+) -> None:
+    gates = [threading.Event() for _ in range(3)]
+    scripted.model.script(
+        todo("in_progress", "pending", stall_after=1, gate=gates[0]),
+        Reply(text="I look.", tool_calls=LOOK, piece=2, stall_after=3, gate=gates[1]),
+        Reply(text="I go on.", piece=2, stall_after=3, gate=gates[2]),
+    )
+    page = visitors.enter(scripted)
+    lost = lose_the_list(page, re.compile(r"<!--[\d.]+ after "))
+    at = begin(page, "Work")
+    gates[0].set()
+    until(page, lambda: lost)
+    other = visitors.enter(scripted)
+    other.goto(at)
+    other.fill("#composer-text", "And this")
+    other.press("#composer-text", "Enter")
+    expect(other.locator(".follow-up")).to_have_count(1)
+    gates[1].set()  # the message joins the turn, which is drawn whole
+    try:
+        expect(page.locator("#transcript")).to_contain_text("And this")
+        expect(page.locator("#todo-panel[data-total='2']:not([data-draft])")).to_have_count(1)
+    finally:
+        gates[2].set()
+    at_rest(page)
+
+
+def test_the_list_is_true_where_another_worker_goes_on(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event() for _ in range(2)]
+    scripted.model.script(
+        todo("in_progress", "pending", stall_after=1, gate=gates[0]),
+        Reply(tool_calls=[("bash", {"command": "true"})]),
+        Reply(text="I go on.", piece=2, stall_after=3, gate=gates[1]),
+    )
+    page = visitors.enter(scripted)
+    lost = lose_the_list(page, FIRST_OF_CLAIM)
+    page.goto("/")
+    choose_profile(page, "Asks first")
+    page.fill("#composer-text", "Work")
+    page.press("#composer-text", "Enter")
+    page.wait_for_selector(LIVE)
+    gates[0].set()
+    until(page, lambda: lost)
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    other.get_by_role("button", name="Allow once").click()  # the turn is claimed again
+    try:
+        expect(page.locator("#transcript")).to_contain_text("I ")
+        expect(page.locator("#todo-panel[data-total='2']:not([data-draft])")).to_have_count(1)
+    finally:
+        gates[1].set()
+    at_rest(page)

@@ -59,6 +59,8 @@ class PageState:
             if position <= self.at:
                 return False
             if not label["answer"] and not self._follows(position, label["previous"]):
+                if self.at[2] != END:  # a turn that runs is asked for whole
+                    self.at = (self.at[0], 0, 0)
                 return None
             ahead = label["answer"] and position[:2] == self.seen[:2]
             self.at = self.seen if ahead else position
@@ -69,9 +71,10 @@ class PageState:
         return True
 
     def _follows(self, position: tuple[int, int, int], previous: str | None) -> bool:
-        if position[:2] == self.at[:2] and position[2] == self.at[2] + 1:
+        is_next = position[2] == self.at[2] + 1
+        if position[:2] == self.at[:2] and is_next:
             return True
-        if previous is None:
+        if previous is None or (1 < position[2] < END and not is_next):
             return False
         return position[0] == self.at[0] or (
             self.at[0] == int(previous) and (self.at[2] == END or not int(previous))

@@ -94,8 +94,10 @@ def test_no_page_rests_while_its_turn_is_drawn_as_running(conversation: Conversa
     for number in range(1, MOST_QUERIES):
         turn = Turn.claim("worker", conversation.turns.last().pk)
         assert turn
+        stream = TurnStream(turn)
         with before_query(number, lambda turn=turn: turn.end(Turn.Status.COMPLETED)) as queries:  # type: ignore[misc]
-            _owner, html = whole_turn(turn)
+            html = stream._whole_frame()
+        async_to_sync(stream.close)()
         assert len(queries) < MOST_QUERIES
         [drawn] = re.findall(rf'<article class="turn" id="turn-{turn.pk}" data-status="(\w+)"', html)
         [works] = re.findall(r'<main id="conversation"[^>]* data-status="(\w+)"', html)
@@ -104,6 +106,17 @@ def test_no_page_rests_while_its_turn_is_drawn_as_running(conversation: Conversa
             return
         conversation.send("And again", uuid.uuid4())
     pytest.fail("the frame never came to its end")
+
+
+def test_a_turn_that_a_worker_has_is_not_drawn_by_others(conversation: Conversation) -> None:
+    """Their frame would have the number of one of the worker's, which pages would then drop."""
+    turn = conversation.turns.last()
+    assert f'id="turn-{turn.pk}" data-status="queued"' in whole_turn(turn)[1]
+    claimed = Turn.claim("worker", turn.pk)
+    assert claimed
+    assert whole_turn(turn) == (conversation.owner_id, "")
+    claimed.end(Turn.Status.COMPLETED)
+    assert f'id="turn-{turn.pk}" data-status="completed"' in whole_turn(turn)[1]
 
 
 def test_a_frame_that_ends_a_turn_has_the_list_that_it_wrote(conversation: Conversation) -> None:
