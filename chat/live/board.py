@@ -157,9 +157,11 @@ def _in_no_other_section(conversations: QuerySet[Conversation]) -> QuerySet[Conv
 
 
 def _running(owner_id: int) -> tuple[BoardEntry, ...]:
+    # By when they asked: one that asks again must not push away another that the user is about to answer.
+    asked = ToolCall.objects.filter(turn=OuterRef("pk"), status=ToolCall.Status.WAITING).order_by("pk")
     rows = (
         active_of([owner_id])
-        .order_by(WAITING_FIRST, "pk")
+        .order_by(WAITING_FIRST, Subquery(asked.values("asked_at")[:1]), "pk")
         .values_list(
             "conversation",
             "conversation__title",

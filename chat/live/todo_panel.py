@@ -75,7 +75,7 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     if revision is None:
         return None
     turn = _owner_of(revision, conversation).turn if revision.afterwards else revision.turn
-    shown = panel(turn, revision.items, revision.pk, emptied=bool(revision.skipped))
+    shown = panel(turn, revision.items, revision.pk, emptied=revision.has_skips or bool(revision.skipped))
     if shown is None or (shown.is_open and not revision.has_skips):
         return shown
     plan = latest_plan_of(conversation)
@@ -83,7 +83,8 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
         return shown
     evidence = {} if shown.is_open else evidence_of(plan)
     dismissed = revision.dismissed and not shown.is_open
-    return replace(shown, earlier=plan.latest.lines, evidence=evidence, dismissed=dismissed)
+    whole = replace(shown, earlier=plan.latest.lines, evidence=evidence, dismissed=dismissed)
+    return whole if whole.is_open or whole.shown else None
 
 
 def _owner_of(edit: TodoRevision, conversation: Conversation) -> TodoRevision:

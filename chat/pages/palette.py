@@ -73,7 +73,7 @@ def palette(request: SignedInRequest) -> HttpResponse:
     found = [
         Group(_("Commands"), _matching(commands, typed)),
         Group(settings, _matching(_settings(request), typed, also=settings)),
-        Group(_("Models"), _models(request, conversation, typed) if typed else []),
+        Group(_("Models"), _models(request, page, conversation, typed) if typed else []),
     ]
     conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
     tags = Group(_("Tags"), _tags(request, typed) if typed else [])
@@ -277,8 +277,12 @@ def _address(conversation: Conversation) -> str:
     return reverse("conversation", args=[conversation.pk])
 
 
-def _models(request: SignedInRequest, conversation: Conversation | None, typed: str) -> list[Option]:
-    """The models with all typed words in their name."""
+def _models(
+    request: SignedInRequest, page: str, conversation: Conversation | None, typed: str
+) -> list[Option]:
+    """The models with all typed words in their name; none on a page about a conversation, as its plan."""
+    if conversation and page != "conversation":
+        return []
     groups = model_groups(request.user, profile_without_model(request, conversation))
     words = typed.casefold().split()
     found = [

@@ -29,7 +29,7 @@ class Plan:
     def is_taken_back(self) -> bool:
         """Whether the user removed all of its items."""
         row = self.latest.row
-        return row.is_by_user and not row.items and not row.skipped
+        return row.is_by_user and not row.items and not any(line.skipped for line in self.latest.lines)
 
     def entries_until_next(self, revision: Revision) -> tuple[list[Entry], Revision | None]:
         """The entries until the next revision, and that revision if it is in the same turn."""
@@ -41,7 +41,8 @@ class Plan:
 
 
 def plans_of(conversation: Conversation) -> list[Plan]:
-    """The plans, oldest first. A list that shares no item with the previous one starts a new plan.
+    """The plans, oldest first. A list that shares no item with the previous one starts a new plan, unless the
+    user adds to items that were skipped.
 
     A plan covers the turns from its first revision to its last. If two plans meet in one turn, the entries
     between them belong to the earlier one.

@@ -12,7 +12,7 @@ from django.db.models import Case, F, JSONField, QuerySet, When
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.models.follow_up import named_in, own_words, read_named_files
 from chat.models.tool_call import SHELL
-from chat.plan.difference import Item, Kind, Line, lines_of
+from chat.plan.difference import Kind, Line, lines_of
 
 ENDED_BADLY = (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
 
@@ -106,11 +106,12 @@ def timeline_of(
 
 
 def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
-    since, listed, had_any = rows[0].turn_id, set[str](), False
+    since, listed, had_any, has_skips = rows[0].turn_id, set[str](), False, False
     for row in rows:
-        begins = begins_a_plan(row.items, listed, had_any=had_any)
+        begins = begins_a_plan(row, listed, had_any=had_any, has_skips=has_skips)
         listed = {item["id"] for item in row.items}
         had_any = bool(row.items) or (had_any and not begins)
+        has_skips = bool(row.skipped) or (has_skips and not begins)
         since = row.turn_id if begins else since
     return since
 
@@ -140,12 +141,14 @@ def _with_steps(turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
     return calls
 
 
-def begins_a_plan(items: Collection[Item], listed: Collection[str], *, had_any: bool) -> bool:
+def begins_a_plan(row: TodoRevision, listed: Collection[str], *, had_any: bool, has_skips: bool) -> bool:
     """Whether the list starts a new plan: it shares no item with `listed`, the ids of the last list.
 
-    `had_any` says whether the current plan has had items.
+    `had_any` says whether the current plan has had items. While it `has_skips`, items that the user skipped
+    and still sees on the list, what the user adds belongs to it.
     """
-    return bool(items and had_any and not any(item["id"] in listed for item in items))
+    goes_on = any(item["id"] in listed for item in row.items) or (row.is_by_user and has_skips)
+    return bool(row.items and had_any and not goes_on)
 
 
 class _TimelineBuilder:
@@ -184,7 +187,8 @@ class _TimelineBuilder:
     ) -> Revision:
         row.turn, row.tool_call = turn, None if row.is_by_user else call
         listed = {line.item["id"] for line in self.lines if not line.is_removed}
-        if begins_a_plan(row.items, listed, had_any=bool(self.lines)):
+        has_skips = any(line.skipped for line in self.lines)
+        if begins_a_plan(row, listed, had_any=bool(self.lines), has_skips=has_skips):
             self.plan += 1
             self.lines = []
         self.lines = lines_of(row.items, self.lines, row.skipped)

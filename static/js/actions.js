@@ -102,7 +102,7 @@
   let pressed = { at: 0, x: 0, y: 0 };
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("#board :is(button, a), [name=decision], .unfinished button, .undo-note button");
-    if (!button) return;
+    if (!button || event.defaultPrevented) return;
     const { clientX: x, clientY: y, detail } = event;
     const isNear = Math.hypot(x - pressed.x, y - pressed.y) < NEAR && Date.now() - pressed.at < SETTLE;
     if (detail > 1 || (detail && isNear && button.matches("#board *, [name=decision], [data-follow]"))) event.preventDefault();

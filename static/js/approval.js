@@ -110,17 +110,39 @@
     look();
   });
 
-  // On the board, where several may wait, the keyboard is led to none; it means the same there.
-  onContent(() => {
+  // On the board, where several may wait, the keyboard is led to none; it means the same there. A pointer answers no question
+  // that has just come, or has just moved under it.
+  onContent((signal) => {
     const board = document.getElementById("board");
+    if (!board) return;
     let since = 0;
+    let places; // by question: how far down it is, and since when
+    const look = () => {
+      const now = Date.now();
+      const placeOf = (group) => {
+        const top = Math.round(group.getBoundingClientRect().top + board.scrollTop);
+        const known = places?.get(group.id);
+        return known?.top === top ? known : { top, since: places ? now : 0 };
+      };
+      const groups = [...board.querySelectorAll(".approval")];
+      places = new Map(groups.map((group) => [group.id, placeOf(group)]));
+      const settling = groups.filter((group) => group.toggleAttribute("data-settling", now - places.get(group.id).since < SETTLE));
+      if (settling.length) setTimeout(() => signal.aborted || look(), SETTLE);
+    };
+    look();
+    new MutationObserver(look).observe(board, { subtree: true, childList: true });
+    board.addEventListener("click", (event) => {
+      if (!event.detail || !event.target.closest("[name=decision]")) return;
+      look();
+      if (event.target.closest(".approval").matches("[data-settling]")) event.preventDefault();
+    });
     const isInView = (place) => {
       const { top, bottom, height } = place.getBoundingClientRect();
       const shown = Math.min(bottom, innerHeight) - Math.max(top, 0);
       return shown > 0.95 * height || shown > 0.7 * innerHeight;
     };
-    board?.addEventListener("focusin", () => (since = performance.now()));
-    board?.addEventListener("keydown", (event) => {
+    board.addEventListener("focusin", () => (since = performance.now()));
+    board.addEventListener("keydown", (event) => {
       const group = groupOf(event);
       if (!group) return;
       const given = givenOf(group.closest(".tool-call"));

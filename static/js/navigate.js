@@ -209,10 +209,6 @@ const redraw = async () => {
     else addEventListener("DOMContentLoaded", () => fetchTurns(earlier, left.from).then(stay, () => {}));
   });
 
-  // Where the row of tabs scrolls, the page's own is in view, as is what a form was refused for.
-  onContent(() => {
-    const tab = document.querySelector(".tabs [aria-current=page]");
-    document.querySelector(".field__error, .settings__problem")?.scrollIntoView({ block: "nearest" });
-    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 32;
-  });
+  // What a form was refused for is in view.
+  onContent(() => document.querySelector(".field__error, .settings__problem")?.scrollIntoView({ block: "nearest" }));
 }

@@ -261,6 +261,7 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
     expect(row).to_contain_text("rm -r build")
     expect(board).to_have_title("(1) Board")
     row.get_by_placeholder("Reason (optional)").fill("Keep it")
+    expect(row.locator(".approval:not([data-settling])")).to_be_visible()
     row.get_by_role("button", name="Deny").click()
     expect(rows(board, "unseen")).to_contain_text("Clean up")
     rows(board, "unseen").get_by_role("link", name="Clean up").click()
@@ -302,6 +303,7 @@ def test_a_question_that_comes_under_the_finger_is_not_answered(scripted: Site, 
     first = waiting.nth(0).get_by_role("link").first.inner_text()
     place = waiting.nth(0).get_by_role("button", name="Allow once").bounding_box()
     assert place
+    board.clock.set_fixed_time("2026-01-01T12:00:01Z")
     scripted.model.script(Reply(text="The first is done."))
     posts: list[str] = []
     board.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
@@ -314,11 +316,55 @@ def test_a_question_that_comes_under_the_finger_is_not_answered(scripted: Site, 
     board.mouse.click(*spot)
     board.evaluate("fetch('/healthz').then(() => 0)")  # what the click sends comes before
     assert len(posts) == 1
-    board.clock.set_fixed_time("2026-01-01T12:00:01Z")
+    board.clock.set_fixed_time("2026-01-01T12:00:02Z")
     scripted.model.script(Reply(text="The second is done."))
     board.mouse.click(*spot)
     expect(waiting).to_have_count(0)
     assert len(posts) == 2
+
+
+def test_a_question_comes_after_those_that_wait(scripted: Site, visitors: Visitors) -> None:
+    """Also if its turn is older, and none is answered by who means what was there before."""
+    board = board_of(visitors, scripted, viewport={"width": 390, "height": 844})
+    board.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    page = visitors.enter(scripted)
+    for text in ("Tidy my desk", "Tidy my shelf"):
+        scripted.model.script(Reply(tool_calls=[("bash", {"command": f"echo {text}"})]))
+        begin_asking_first(page, text)
+        expect(rows(board, "running").filter(has_text=text)).to_have_attribute("data-status", "waiting")
+        leave(page)
+    waiting = board.locator("#board-running .board-row[data-status=waiting]")
+    titles = waiting.get_by_role("link")
+    expect(titles).to_have_text(["Tidy my desk", "Tidy my shelf"])
+    posts: list[str] = []
+    board.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    waiting.nth(1).get_by_role("button", name="Allow once").click()
+    board.evaluate("fetch('/healthz').then(() => 0)")  # what the click sends comes before
+    assert not posts, "it has just come"
+    board.clock.set_fixed_time("2026-01-01T12:00:01Z")
+    gate = threading.Event()
+    scripted.model.script(
+        Reply(text="So", piece=1, stall_after=2, gate=gate, tool_calls=[("bash", {"command": "echo again"})])
+    )
+    waiting.nth(0).get_by_role("button", name="Allow once").click()
+    expect(titles).to_have_text(["Tidy my shelf"])
+    board.clock.set_fixed_time("2026-01-01T12:00:03Z")
+    allow = waiting.nth(0).get_by_role("button", name="Allow once")
+    place = allow.bounding_box()
+    gate.set()
+    expect(titles).to_have_text(["Tidy my shelf", "Tidy my desk"])
+    assert allow.bounding_box() == place
+    scripted.model.script(Reply(text="The shelf is done."))
+    allow.click()
+    expect(titles).to_have_text(["Tidy my desk"])
+    assert len(posts) == 2
+    waiting.get_by_role("button", name="Deny").click()
+    board.evaluate("fetch('/healthz').then(() => 0)")
+    assert len(posts) == 2, "it has just moved"
+    board.clock.set_fixed_time("2026-01-01T12:00:05Z")
+    scripted.model.script(Reply(text="The desk is not."))
+    waiting.get_by_role("button", name="Deny").click()
+    expect(waiting).to_have_count(0)
 
 
 def test_the_keyboard_stays_in_a_section_that_fills_again(scripted: Site, visitors: Visitors) -> None:

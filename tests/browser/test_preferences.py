@@ -134,3 +134,14 @@ def test_lists_of_choices_are_readable_in_the_dark(scripted: Site, visitors: Vis
     ground = "place => getComputedStyle(place).backgroundColor"
     grounds = page.locator("option").evaluate_all(f"all => all.map({ground})")
     assert set(grounds) == {page.locator("html").evaluate(ground)}
+
+
+def test_emphasis_is_seen_in_chinese(scripted: Site, visitors: Visitors) -> None:
+    """Its fonts have no italics, so that the browser slants them."""
+    page = visitors.enter(scripted, locale="zh-CN")
+    scripted.model.script(Reply("请注意 *不要* 删除"))
+    begin(page, "删除吗")
+    emphasis = page.locator(".message__body em")
+    expect(emphasis).to_have_text("不要")
+    expect(emphasis).to_have_css("font-style", "italic")
+    assert "style" in str(emphasis.evaluate("place => getComputedStyle(place).fontSynthesis"))

@@ -10,7 +10,18 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, come_to_rest, panel, send, turns, until
+from tests.browser.talk import (
+    PASTE,
+    TOPMOST,
+    at_rest,
+    begin,
+    come_to_rest,
+    is_open,
+    panel,
+    send,
+    turns,
+    until,
+)
 
 ANSWER = "\n\n".join([f"Paragraph {number} about nothing." for number in range(60)])
 
@@ -217,6 +228,46 @@ def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visi
     page.wait_for_url("**/conversations/*-*/?version=*")
     expect(page.get_by_text("The wombat is here.")).to_be_visible()
     expect(notice).to_have_count(0)
+
+
+LONG_LIST = "\n".join(f"Item {number}" for number in range(14))
+
+
+SIZES = [(1536, 864), (1229, 691), (1366, 768), (768, 1024), (390, 844)]
+
+
+def test_the_notices_above_the_composer_are_whole_beside_a_long_list(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1536, "height": 864})
+    scripted.model.script(Reply("The narwhal is here."), Reply("Nothing here."))
+    begin(page, "Where is it?")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(page.locator("#transcript")).to_contain_text("Nothing here.")
+    at_rest(page)
+    page.locator("#todo-begin summary").click()
+    page.locator("#todo-first").evaluate(PASTE, LONG_LIST)
+    expect(panel(page).locator(".todo")).to_have_count(14)
+    search(page, "narwhal")
+    page.locator(".search-place[data-kind='message']").get_by_role("link").click()
+    page.wait_for_url("**/conversations/*-*/?version=*")
+    is_open(page)
+    elsewhere, archived = page.locator(".elsewhere"), page.locator("#archived")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        until(page, lambda: elsewhere.evaluate(TOPMOST))
+    page.get_by_role("button", name="Conversation menu").click()
+    page.locator("#conversation-menu").get_by_role("button", name="Archive").click()
+    expect(archived).to_contain_text("Archived.")
+    ways_on = [
+        page.locator("#unfinished").get_by_role("button", name=name) for name in ("Continue", "Dismiss")
+    ]
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        for place in (archived, elsewhere, *ways_on):
+            until(page, lambda place=place: place.evaluate(TOPMOST))  # type: ignore[misc]
 
 
 # How much of what was found is cut off beneath its excerpt.

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import Conversation, Tag, Turn
+from chat.models import Connection, Conversation, ModelSettings, Tag, Turn
 from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
 from chat.search.index import index_title
 
@@ -91,6 +91,18 @@ def test_what_a_page_can_do_is_offered_there_alone(owners: Client, conversation:
     assert {"Unpin", "Unarchive"} <= set(offered(owners, "/palette/", here))
     settings_pages = offered(owners, "/palette/", q="settings")
     assert {"Connections", "Profiles", "Usage", "Preferences"} <= set(settings_pages)
+
+
+def test_models_are_not_offered_where_none_is_chosen(owners: Client, conversation: Conversation) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    connection = Connection.objects.create(
+        owner=conversation.owner, name="Mine", base_url="http://localhost/v1"
+    )
+    ModelSettings.objects.create(connection=connection, model="granite")
+    assert "granite" in offered(owners, "/palette/", here, q="granite")
+    assert "granite" in offered(owners, "/palette/", "/board/", q="granite")
+    for page in ("plan/", "share/", "files/"):
+        assert "granite" not in offered(owners, "/palette/", here + page, q="granite")
 
 
 def test_a_slash_offers_commands_by_their_name(

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from chat.models import Conversation, Profile, TodoRevision, Turn
+from chat.plan.history import plans_of
 from tests.bodies import body
 from tests.plan.conftest import Work, work
 
@@ -101,6 +102,33 @@ def test_a_list_of_which_everything_is_skipped_can_be_restored(planned: Work, ow
     assert all(f'value="restore {item}"' in page for item in "abc")
     send(owners, planned, "restore a")
     assert listed(planned) == ["a - Read"]
+
+
+def test_what_is_skipped_stays_beside_what_is_added(planned: Work, owners: Client) -> None:
+    for item in "abc":
+        send(owners, planned, f"skip {item}")
+    send(owners, planned, "add", **{"text-new": "Ask"})
+    page = page_of(owners, planned)
+    assert all(f'value="restore {item}"' in page for item in "abc")
+    assert [plan.number for plan in plans_of(planned.conversation)] == [1]
+    send(owners, planned, "restore b")
+    assert {item.partition(" ")[2] for item in listed(planned)} == {"- Write", "- Ask"}
+
+
+def test_what_is_skipped_stays_as_the_last_other_item_is_removed(planned: Work, owners: Client) -> None:
+    for item in "bc":
+        send(owners, planned, f"remove {item}")
+    send(owners, planned, "add", **{"text-new": "Ask"})
+    send(owners, planned, "skip a")
+    revision = planned.conversation.revision()
+    assert revision is not None
+    send(owners, planned, f"remove {revision.items[0]['id']}")
+    assert listed(planned) == []
+    assert 'value="restore a"' in page_of(owners, planned)
+    send(owners, planned, "restore a")
+    assert listed(planned) == ["a - Read"]
+    send(owners, planned, "remove a")
+    assert 'id="todo-panel"' not in page_of(owners, planned)
 
 
 def test_what_is_added_is_filled_in(planned: Work, owners: Client) -> None:
