@@ -199,6 +199,7 @@
   document.addEventListener("input", (event) => {
     const text = event.target;
     if (text.id !== "composer-text") return;
+    text.toggleAttribute("data-blank", !text.value.trim());
     note("");
     if (begun !== null && text.value.startsWith(begun)) return keptInTab.set(NEXT, text.value.slice(begun.length));
     if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();

@@ -443,3 +443,14 @@ def hold(held: list[Route], route: Route) -> None:
         held.append(route)
     else:
         route.fallback()
+
+
+def test_send_looks_ready_only_where_there_is_something_to_send(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    clear = ("background-color", "rgba(0, 0, 0, 0)")
+    for text in ("", "  \n "):
+        page.fill("#composer-text", f"Hello{text}")
+        expect(page.locator("#send")).not_to_have_css(*clear)
+        page.fill("#composer-text", text)
+        expect(page.locator("#send")).to_have_css(*clear)
