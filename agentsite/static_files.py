@@ -19,12 +19,12 @@ from django.core.management import call_command
 # never open.
 SCRIPT_FOLDERS = ["vendor", "js"]
 STYLE_FOLDERS = ["css"]
-# Shared pages and replays show untrusted text, so they load only these.
-READ_ONLY_SCRIPTS = ["local-times.js", "replay.js"]
+# Shared pages and replays show untrusted text, so they load only two scripts, and pages about faults one.
+APART = {"read-only.js": ["local-times.js", "replay.js"], "fault.js": ["fault.js"]}
 
 
 class JoinedFinder(BaseFinder):
-    """Finds `app.css`, `app.js` and `read-only.js`, which exist only once joined."""
+    """Finds `app.css`, `app.js` and the files of APART, which exist only once joined."""
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
         """Always empty: the files are only collected, never looked up by path."""
@@ -42,8 +42,8 @@ def joined() -> dict[str, bytes]:
     scripts = _sources(SCRIPT_FOLDERS, ".js")
     return {
         "app.css": _join(_sources(STYLE_FOLDERS, ".css")),
-        "app.js": _join(file for file in scripts if file.name not in READ_ONLY_SCRIPTS),
-        "read-only.js": _join(file for file in scripts if file.name in READ_ONLY_SCRIPTS),
+        "app.js": _join(file for file in scripts if not any(file.name in names for names in APART.values())),
+        **{part: _join(file for file in scripts if file.name in names) for part, names in APART.items()},
     }
 
 

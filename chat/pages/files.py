@@ -108,11 +108,15 @@ def _missing_file(
 ) -> HttpResponse:
     problem = str(error)
     if isinstance(error.__cause__, FileNotFoundError):
-        problem = (
-            _("This file is not here: an imported conversation comes without its files.")
-            if conversation.imported_at
-            else _("This file is not there any more: it was deleted or renamed.")
-        )
+        if conversation.imported_at:
+            problem = _("This file is not here: an imported conversation comes without its files.")
+        elif conversation.path_version:
+            problem = _(
+                "This file is not in this version of the conversation: it is in another one, "
+                "or was deleted or renamed."
+            )
+        else:
+            problem = _("This file is not there any more: it was deleted or renamed.")
     response = _render(request, conversation, "_file", {"problem": problem}, status=404)
     add_never_cache_headers(response)  # it may be there when the user comes back, with another version
     return response

@@ -106,7 +106,8 @@ const redraw = async () => {
     } catch (error) {
       if (signal.aborted) return;
       if (formData) return stay(from);
-      return navigationType === "traverse" ? location.reload() : remain(from);
+      if (navigationType !== "traverse") return remain(from);
+      return void comeBack(from); // once this navigation has ended
     }
     if (again && from.state) history.replaceState(from.state, "");
     shown.restored = left ?? null;
@@ -127,6 +128,7 @@ const redraw = async () => {
     shown.gone.abort();
     document.documentElement.innerHTML = page; // what went wrong; to ask again would send the form again
   };
+  addEventListener("popstate", () => content() ?? location.reload()); // from there
   const back = ({ state, address }) => {
     history.replaceState(state, "", address);
     content().removeAttribute("aria-busy");
@@ -137,6 +139,17 @@ const redraw = async () => {
   };
   const remain = (from) => {
     back(from);
+    giveUp();
+    warnLost();
+  };
+  // Back and Forward leave the page only if another can be had.
+  let isComingBack = false;
+  const comeBack = async ({ key }) => {
+    await navigation.transition?.finished.catch(() => {});
+    isComingBack = true;
+    await navigation.traverseTo(key).finished.catch(() => {});
+    isComingBack = false;
+    content().removeAttribute("aria-busy");
     giveUp();
     warnLost();
   };
@@ -174,7 +187,7 @@ const redraw = async () => {
   globalThis.navigation?.addEventListener("navigate", (event) => {
     const { destination, navigationType } = event;
     const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse") || isAboutCover(event);
-    if (!event.canIntercept || !content()) return;
+    if (!event.canIntercept || !content() || isComingBack) return;
     const where = navigationType === "push" || (!stays && navigationType !== "reload") ? position() : null;
     if (where) navigation.updateCurrentEntry({ state: where });
     if (stays) return;
@@ -188,7 +201,8 @@ const redraw = async () => {
     }
     if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
     if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
-    const from = { address: location.href, state: history.state, position: where };
+    const { key } = navigation.currentEntry;
+    const from = { key, address: location.href, state: history.state, position: where };
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 

@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.templatetags.static import static
 
-from agentsite.static_files import READ_ONLY_SCRIPTS, joined
+from agentsite.static_files import APART, joined
 
 SOURCES = Path(settings.BASE_DIR) / "static"
 YEAR = 365 * 24 * 3600
@@ -49,7 +49,9 @@ async def ask(application: Any, where: str, **headers: str) -> tuple[int, dict[s
 
 def places(script: bytes, folder: str, pattern: str) -> list[int]:
     sources = [
-        file for file in sorted((SOURCES / folder).glob(pattern)) if file.name not in READ_ONLY_SCRIPTS
+        file
+        for file in sorted((SOURCES / folder).glob(pattern))
+        if not any(file.name in names for names in APART.values())
     ]
     return [script.index(file.read_bytes().rstrip()) for file in sources]
 
@@ -66,7 +68,7 @@ def test_the_script_is_htmx_then_its_sockets_then_ours() -> None:
 
 
 def test_read_only_pages_have_a_script_of_their_own_without_htmx() -> None:
-    own = [(SOURCES / "js" / name).read_bytes() for name in READ_ONLY_SCRIPTS]
+    own = [(SOURCES / "js" / name).read_bytes() for name in APART["read-only.js"]]
     assert joined()["read-only.js"] == b"\n".join(own)
     assert not [part for part in own if part in joined()["app.js"]]
     assert b"htmx" not in joined()["read-only.js"]
@@ -86,7 +88,7 @@ def test_the_stylesheet_asks_for_nothing_elsewhere() -> None:
     assert not re.search(rb"url\(\s*['\"]?(https?:)?//", sheet)
 
 
-@pytest.mark.parametrize("name", ["app.css", "app.js", "read-only.js", "icon.svg"])
+@pytest.mark.parametrize("name", ["app.css", "app.js", "read-only.js", "fault.js", "icon.svg"])
 @pytest.mark.usefixtures("collected")
 def test_names_carry_the_contents_hash(name: str) -> None:
     stem, suffix = name.split(".")

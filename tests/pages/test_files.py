@@ -548,12 +548,17 @@ def test_csv_is_shown_as_a_table(
 
 
 @pytest.mark.parametrize(
-    ("imported", "words"), [(False, "deleted or renamed"), (True, "comes without its files")]
+    ("imported", "versions", "words"),
+    [
+        (False, 0, "not there any more: it was deleted or renamed"),
+        (False, 1, "not in this version of the conversation"),
+        (True, 0, "comes without its files"),
+    ],
 )
 def test_a_file_that_is_not_there_says_why(
-    owners: Client, conversation: Conversation, work: Path, imported: bool, words: str
+    owners: Client, conversation: Conversation, work: Path, imported: bool, versions: int, words: str
 ) -> None:
-    Conversation.objects.update(imported_at=timezone.now() if imported else None)
+    Conversation.objects.update(imported_at=timezone.now() if imported else None, path_version=versions)
     assert words in owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
 
 
