@@ -196,20 +196,30 @@ def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, l
     expect(page).to_have_url(re.compile(f"{leads_to}$"))
 
 
-def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visitors) -> None:
-    plan = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
-    later = Reply(text=f"{ANSWER}\n\nThe wombat is here.\n\n{ANSWER}")
-    scripted.model.script(later, Reply(tool_calls=[("TodoWrite", {"items": plan})]), Reply("Nothing here."))
-    page = visitors.enter(scripted)
+def ask_twice(page: Page) -> None:
+    """A conversation of two versions, of which the second, which is shown, says "Nothing here."."""
     begin(page, "Where is it?")
     at_rest(page)
     turns(page).first.hover()
     turns(page).first.get_by_role("button", name="Run again").click()
     expect(page.locator("#transcript")).to_contain_text("Nothing here.")
     at_rest(page)
-    search(page, "wombat")
+
+
+def follow_to_another_version(page: Page, word: str) -> None:
+    """Find the word in a message of the version that is not shown, and follow the link."""
+    search(page, word)
     page.locator(".search-place[data-kind='message']").get_by_role("link").click()
     page.wait_for_url("**/conversations/*-*/?version=*")
+
+
+def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visitors) -> None:
+    plan = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
+    later = Reply(text=f"{ANSWER}\n\nThe wombat is here.\n\n{ANSWER}")
+    scripted.model.script(later, Reply(tool_calls=[("TodoWrite", {"items": plan})]), Reply("Nothing here."))
+    page = visitors.enter(scripted)
+    ask_twice(page)
+    follow_to_another_version(page, "wombat")
     notice = page.locator(".elsewhere")
     expect(notice.get_by_text("“wombat” is in another version of this conversation.")).to_be_in_viewport()
     expect(panel(page)).to_be_visible()
@@ -241,18 +251,11 @@ def test_the_notices_above_the_composer_are_whole_beside_a_long_list(
 ) -> None:
     page = visitors.enter(scripted, viewport={"width": 1536, "height": 864})
     scripted.model.script(Reply("The narwhal is here."), Reply("Nothing here."))
-    begin(page, "Where is it?")
-    at_rest(page)
-    turns(page).first.hover()
-    turns(page).first.get_by_role("button", name="Run again").click()
-    expect(page.locator("#transcript")).to_contain_text("Nothing here.")
-    at_rest(page)
+    ask_twice(page)
     page.locator("#todo-begin summary").click()
     page.locator("#todo-first").evaluate(PASTE, LONG_LIST)
     expect(panel(page).locator(".todo")).to_have_count(14)
-    search(page, "narwhal")
-    page.locator(".search-place[data-kind='message']").get_by_role("link").click()
-    page.wait_for_url("**/conversations/*-*/?version=*")
+    follow_to_another_version(page, "narwhal")
     is_open(page)
     elsewhere, archived = page.locator(".elsewhere"), page.locator("#archived")
     for width, height in SIZES:
