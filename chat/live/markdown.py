@@ -55,6 +55,7 @@ _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
 _TYPED_ADDRESS = re.compile(rf"(?<![A-Za-z0-9+.-])https?{_ADDRESS.pattern}", re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]")
+_PRICE = re.compile(r"\$\d[\d,.]*(?=[\u3000-\u9fff\uff00-\uffef])")  # Chinese has no space after it
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # Hebrew, Arabic and their kin
 _WITH_SIDES = {"bullet_list_open", "ordered_list_open", "blockquote_open", "table_open"}
 
@@ -460,6 +461,17 @@ def _bracket_math(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _price(state: StateInline, silent: bool) -> bool:
+    """The dollar of a price in a Chinese sentence, which begins no formula."""
+    found = _PRICE.match(state.src, state.pos)
+    if not found:
+        return False
+    if not silent:
+        state.pending += found[0]
+    state.pos = found.end()
+    return True
+
+
 def _bracket_math_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     r"""A formula on lines of its own, from \[ at the start of one to \] at the end of one."""
     begin = state.bMarks[first] + state.tShift[first]
@@ -566,6 +578,7 @@ def _parser() -> MarkdownIt:
         double_inline=True,
     )
     parser.inline.ruler.before("escape", "bracket_math", _bracket_math)
+    parser.inline.ruler.before("math_inline", "price", _price)
     parser.block.ruler.before("fence", "bracket_math", _bracket_math_block)
     parser.inline.ruler.after("text", "bare_link", _bare_link)
     parser.core.ruler.push("tasks", _tasks)

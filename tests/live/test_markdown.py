@@ -165,6 +165,15 @@ def test_prices_and_code_are_no_formulas(text: str) -> None:
     assert "<math" not in render(text)
 
 
+@pytest.mark.parametrize("price", ["$10", "$1,299.50", "$3"])
+def test_a_formula_may_follow_a_price_in_chinese(price: str) -> None:
+    html = render(f"它卖{price}，即$x$的值，或{price}亿。")
+    assert html.count("<math") == 1
+    assert 'alttext="x"' in html
+    assert html.count(price) == 2
+    assert render("$2π$，$10$、$2x$").count("<math") == 3
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
