@@ -122,30 +122,35 @@
   };
 
   const wait = (signal) => {
-    if (keptInTab.get(FIRST)) keptInTab.set(FIRST, "failed");
     note(field().dataset.unsent);
     sendAgain(signal);
   };
 
-  // First messages whose page was left before they had their conversation. They are sent again, as twice is harmless,
-  // while the user writes the next one.
+  const sendFrom = (path, { text, client_id, choices }) => {
+    const body = new FormData();
+    const csrfmiddlewaretoken = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    for (const [name, value] of Object.entries({ ...choices, text, client_id, csrfmiddlewaretoken })) body.set(name, value);
+    return post(path === "/" ? path : `${path}messages/`, body).catch(() => null);
+  };
+
+  // First messages whose page was left, or closed, before they had their conversation. They are sent again, as twice is
+  // harmless, while the user writes the next one.
   const LEFT = "left first messages";
   const left = () => JSON.parse(keptInTab.get(LEFT) || "[]");
   const setLeft = (drafts) => keptInTab.set(LEFT, drafts.length && JSON.stringify(drafts));
   const takeLeft = () => {
     if (composer().hasAttribute("hx-ws:send")) return [];
     const draft = draftOf(place());
-    if (keptInTab.get(FIRST) === "yes" && draft.sent && !draft.files?.length && !field().value) {
+    if (draft.sent && !draft.files?.length && !field().value) {
       setLeft([...left(), draft]);
       for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
       kept.set(place(), null);
     }
     return left();
   };
-  const deliver = async ({ text, client_id, choices }, signal) => {
-    const body = new FormData(composer());
-    for (const [name, value] of Object.entries({ ...choices, text, client_id })) body.set(name, value);
-    const answer = await post(composer().action, body).catch(() => null);
+  const deliver = async (draft, signal) => {
+    const { text, client_id } = draft;
+    const answer = await sendFrom("/", draft);
     if (!answer?.ok && signal.aborted) return; // the next page for a first message tries again
     setLeft(left().filter((each) => each.client_id !== client_id));
     if (answer?.ok) return;
@@ -157,17 +162,33 @@
     if (!typed && !answer) wait(signal);
   };
 
+  // Messages that wait on pages that are not shown. Those with files are sent by their page.
+  addEventListener("live", async () => {
+    for (const key of kept.keys(placeOf(""))) {
+      const path = key.slice(placeOf("").length);
+      const draft = draftOf(key);
+      if (path === shown.path || !draft.sent || draft.files?.length) continue;
+      const was = kept.get(key);
+      const answer = await sendFrom(path, draft);
+      if (kept.get(key) !== was) continue;
+      if (answer?.ok) kept.set(key, null);
+      else if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
+    }
+  });
+
   onContent((signal) => {
     begun = null;
     clearTimeout(waiting);
     if (!composer()) return;
     const { client_id } = composer().elements;
     const text = field();
+    const isLive = composer().hasAttribute("hx-ws:send");
     for (const draft of takeLeft()) deliver(draft, signal);
     const draft = draftOf(place());
     text.value ||= draft.text ?? "";
     // A page that the browser kept has an id that it may have used since.
-    const isSent = draft.sent && text.value === draft.text;
+    const isRefused = text.defaultValue !== ""; // the server gave it back
+    const isSent = draft.sent && text.value === draft.text && !isRefused;
     client_id.value = isSent ? draft.client_id : uuid();
     if (isSent) text.dataset.sent = draft.text;
     choose(draft.text && text.value === draft.text ? draft.choices ?? {} : JSON.parse(keptInTab.get(CHOSEN)) ?? {});
@@ -177,10 +198,10 @@
     // This page is what a conversation's first message led to.
     const isFirst = keptInTab.get(FIRST);
     keptInTab.set(FIRST, null);
-    if (isFirst && composer().hasAttribute("hx-ws:send")) {
+    if (isFirst && isLive) {
       if (draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
       keptInTab.set(CHOSEN, null);
-    } else if (isFirst && isSent) wait(signal);
+    } else if (isSent && !isLive) wait(signal);
     composer().addEventListener("lost", () => wait(signal)); // with its files
   });
 

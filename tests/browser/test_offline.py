@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -39,7 +40,9 @@ def talk(scripted: Site, visitors: Visitors) -> Callable[..., Page]:
 
 def cut(page: Page) -> None:
     page.context.set_offline(True)
-    until(page, lambda: page.evaluate("fetch('/static/').then(() => false, () => true)"))
+    until(
+        page, lambda: page.evaluate("fetch(location.href, { method: 'HEAD' }).then(() => false, () => true)")
+    )
 
 
 def back(page: Page) -> None:
@@ -166,25 +169,92 @@ def test_a_first_message_that_is_changed_waits(talk: Callable[..., Page]) -> Non
     expect(page.locator("#composer-note")).to_be_empty()
 
 
-def test_a_first_message_that_did_not_arrive_is_kept(talk: Callable[..., Page]) -> None:
+def queued(page: Page, text: str) -> None:
+    """A message that waits for the line."""
+    page.fill("#composer-text", text)
+    page.click("#send")
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+
+
+def begun_with(page: Page, text: str) -> None:
+    """Wait until the sidebar has a conversation with this first message, and look at it."""
+    row = page.locator("#sidebar .conversation-row", has_text=text)
+    expect(row).to_have_count(1)
+    row.get_by_role("link").click()
+    page.wait_for_selector(LIVE)
+    at_rest(page)
+    expect(turns(page)).to_have_count(1)
+    expect(turns(page)).to_contain_text(text)
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+PLACES = ["/", "/board/", "/settings/preferences/"]
+
+
+@pytest.mark.parametrize("address", PLACES)
+def test_a_first_message_is_sent_after_its_tab_was_closed(talk: Callable[..., Page], address: str) -> None:
+    page = talk(address="/")
+    said = f"About wombats and {uuid.uuid4()}"
+    queued(page, said)
+    other = page.context.new_page()
+    page.close()
+    back(other)
+    other.goto(address)
+    begun_with(other, said)
+
+
+def test_a_first_message_that_did_not_arrive_is_sent_by_the_next_page(talk: Callable[..., Page]) -> None:
     """Also where another conversation is looked at first, which is not the one that it was to begin."""
     page = talk(address="/")
     back(page)
     page.route(lambda address: urlsplit(address).path == "/", lambda route: route.abort("failed"))
-    page.fill("#composer-text", "About wombats")
-    page.click("#send")
-    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    said = f"About wombats and {uuid.uuid4()}"
+    queued(page, said)
     page.locator(".sidebar").get_by_role("link", name="About marsupials").first.click()
     page.wait_for_selector(LIVE)
     page.unroute_all()
     page.get_by_role("link", name="New conversation").click()
-    expect(page.locator("#composer-text")).to_have_value("About wombats")
-    page.click("#send")
-    at_rest(page)
-    expect(turns(page)).to_contain_text("About wombats")
+    expect(page.locator(".welcome")).to_be_visible()
+    begun_with(page, said)
     page.get_by_role("link", name="New conversation").click()
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_a_first_message_with_a_file_is_sent_after_its_tab_was_closed(talk: Callable[..., Page]) -> None:
+    page = talk(address="/")
+    file = {"name": "wombat.txt", "mimeType": "text/plain", "buffer": b"text"}
+    page.set_input_files("#composer-files", [file])  # type: ignore[list-item]
+    queued(page, "About this file")
+    other = page.context.new_page()
+    page.close()
+    back(other)
+    other.goto("/")
+    expect(other.locator("#composer-note")).to_have_text(UNSENT)
+    other.wait_for_url("**/conversations/*/")
+    at_rest(other)
+    expect(turns(other).locator(".attachment")).to_have_text("wombat.txt")
+    expect(turns(other)).to_have_count(1)
+
+
+@pytest.mark.parametrize("address", PLACES)
+def test_a_message_is_sent_from_another_page(talk: Callable[..., Page], address: str) -> None:
+    page = talk()
+    where = urlsplit(page.url).path
+    queued(page, "And about wombats")
+    other = page.context.new_page()
+    page.close()
+    back(other)
+    other.goto(address)
+    until(
+        other,
+        lambda: other.evaluate("Object.keys(localStorage).filter(key => key.startsWith('draft'))") == [],
+    )
+    other.goto(where)
+    other.wait_for_selector(LIVE)
+    at_rest(other)
+    expect(turns(other)).to_have_count(2)
+    expect(turns(other).last).to_contain_text("And about wombats")
 
 
 def test_a_stop_that_does_not_arrive_leaves_what_is_said_of_a_message(
