@@ -284,7 +284,7 @@ const scaledDown = async (file) => {
     const sent = (said, files) => {
       if (text.value.startsWith(said)) text.value = text.value.slice(said.length).trimStart();
       keep(chosen.filter((file) => !files.includes(file)));
-      if (signal.aborted) kept.set(`draft ${keyOf(path)}`, null);
+      if (signal.aborted) forgetDraft(path);
     };
 
     // A file of a message that came back is in the workspace, and its line is enough.

@@ -22,14 +22,13 @@
 
   // What is typed and which files go with it, by user and page; and where it is on its way, perhaps as files without a
   // word, the id by which the server knows a repetition.
-  const placeOf = (path) => `draft ${document.documentElement.dataset.user} ${path}`;
-  const place = () => placeOf(shown.path);
+  const place = () => draftKey(shown.path);
   const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(fileId);
   // What a new conversation begins with.
   const CHOICES = ["profile", "model", "workspace"];
   const CHOSEN = "chosen for the first message";
   const choicesOf = ({ elements }) => Object.fromEntries(CHOICES.filter((name) => elements[name]).map((name) => [name, elements[name].value]));
-  const keep = () => {
+  const keep = (places = [kept, keptInTab]) => {
     const { client_id } = composer().elements;
     const text = field();
     const draft = {
@@ -39,15 +38,17 @@
       sent: text.value === text.dataset.sent,
       client_id: client_id.value,
     };
-    kept.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
+    for (const each of places) each.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
   };
-  const draftOf = (where) => {
+  const draftOf = (where, storage = kept) => {
     try {
-      return JSON.parse(kept.get(where)) ?? {};
+      return JSON.parse(storage.get(where)) ?? {};
     } catch {
       return {};
     }
   };
+  // Two tabs may be at the same page: each has what was typed in it.
+  const ownDraft = () => (keptInTab.get(place()) ? draftOf(place(), keptInTab) : draftOf(place()));
 
   // An address that says what to begin with has the last word; what is not offered any more is not chosen.
   const choose = (choices) => {
@@ -140,11 +141,11 @@
   const setLeft = (drafts) => keptInTab.set(LEFT, drafts.length && JSON.stringify(drafts));
   const takeLeft = () => {
     if (composer().hasAttribute("hx-ws:send")) return [];
-    const draft = draftOf(place());
+    const draft = ownDraft();
     if (draft.sent && !draft.files?.length && !field().value) {
       setLeft([...left(), draft]);
       for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
-      kept.set(place(), null);
+      forgetDraft(shown.path);
     }
     return left();
   };
@@ -164,14 +165,14 @@
 
   // Messages that wait on pages that are not shown. Those with files are sent by their page.
   addEventListener("live", async () => {
-    for (const key of kept.keys(placeOf(""))) {
-      const path = key.slice(placeOf("").length);
+    for (const key of kept.keys(draftKey(""))) {
+      const path = key.slice(draftKey("").length);
       const draft = draftOf(key);
       if (path === shown.path || !draft.sent || draft.files?.length) continue;
       const was = kept.get(key);
       const answer = await sendFrom(path, draft);
       if (kept.get(key) !== was) continue;
-      if (answer?.ok) kept.set(key, null);
+      if (answer?.ok) forgetDraft(path);
       else if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
     }
   });
@@ -184,7 +185,7 @@
     const text = field();
     const isLive = composer().hasAttribute("hx-ws:send");
     for (const draft of takeLeft()) deliver(draft, signal);
-    const draft = draftOf(place());
+    const draft = ownDraft();
     text.value ||= draft.text ?? "";
     // A page that the browser kept has an id that it may have used since.
     const isRefused = text.defaultValue !== ""; // the server gave it back
@@ -194,12 +195,12 @@
     choose(draft.text && text.value === draft.text ? draft.choices ?? {} : JSON.parse(keptInTab.get(CHOSEN)) ?? {});
     text.value += keptInTab.get(NEXT) ?? "";
     keptInTab.set(NEXT, null);
-    keep();
+    keep([kept]);
     // This page is what a conversation's first message led to.
     const isFirst = keptInTab.get(FIRST);
     keptInTab.set(FIRST, null);
     if (isFirst && isLive) {
-      if (draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+      for (const each of [kept, keptInTab]) if (draftOf(draftKey("/"), each).sent) each.set(draftKey("/"), null);
       keptInTab.set(CHOSEN, null);
     } else if (isSent && !isLive) wait(signal);
     composer().addEventListener("lost", () => wait(signal)); // with its files
@@ -207,8 +208,10 @@
 
   // Another tab sent what stands here, too.
   addEventListener("storage", ({ key, oldValue, newValue }) => {
-    if (!composer() || key !== place() || newValue) return;
+    if (!key?.startsWith(draftKey("")) || newValue) return;
     const was = JSON.parse(oldValue);
+    if (was.sent && draftOf(key, keptInTab).text === was.text) keptInTab.set(key, null);
+    if (!composer() || key !== place()) return;
     const isSame = field().value === was.text && `${filesOf(composer())}` === `${was.files ?? ""}`;
     if (was.sent && isSame && !onItsWay()) {
       field().value = "";

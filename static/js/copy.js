@@ -9,12 +9,6 @@
     const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden]):has(> .message__body)");
     return button.closest(".message") ?? [...(all ?? [])].at(-1);
   };
-  const fetched = async (address) => {
-    const answer = await fetch(address);
-    if (!answer.ok) throw new Error(answer.status);
-    return answer;
-  };
-  const fetchText = async (message) => plainText(await fetched(`${shown.path}messages/${message.id.slice("message-".length)}/`));
   const textOf = async (output) => {
     const address = output.getAttribute("hx-get"); // of the whole, where this is folded
     return address ? (await fetched(address)).text() : output.textContent;
@@ -44,7 +38,7 @@
     if (code) return [code.textContent];
     if (output) return [textOf(output)];
     if (file) return [fetchFile(file, button.dataset.encoding)];
-    if (message) return [fetchText(message), formatted(message)];
+    if (message) return [fetchMessage(message), formatted(message)];
     field.select();
     return [field.value];
   };

@@ -52,15 +52,19 @@ onContent((signal) => {
     setTimeout(fetchFiles); // once htmx knows the page
   }
 
+  // A file that is no more: whoever asks for the files again gets the list.
+  const isGone = () => panel.querySelector(".files--one > .files__problem") !== null;
+  let opened = false; // as it was left, by the button
   const button = document.querySelector(".bar__files");
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[data-in-panel]");
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     if (link === button && panel.open) return panel.close();
+    if (panel.open) document.getElementById("files-body").focus({ preventScroll: true }); // Escape closes it
     open();
-    const isGone = panel.querySelector(".files--one > .files__problem"); // a file that was asked for
-    if (link === button && !isGone && (beside.matches || !upLink())) fetchFiles();
+    opened = link === button && !isGone() && (beside.matches || !upLink());
+    if (opened) fetchFiles();
     else show(link.href);
   }, { signal });
 
@@ -95,6 +99,8 @@ onContent((signal) => {
 
   const isOffered = () => !button.hidden;
   panel.addEventListener("htmx:after:swap", () => {
+    if (opened && isGone()) show(button.href);
+    opened = false;
     if (refused) panel.querySelector(".files__title")?.after(refused);
     button.hidden &&= !panel.querySelector(".file-row, .files--one");
     if (panel.open && document.activeElement === document.body) document.getElementById("files-body").focus({ preventScroll: true });

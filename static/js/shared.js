@@ -91,6 +91,14 @@ const post = (address, body) => fetch(address, { method: "POST", body, headers: 
 // The text of such an answer. Anything else than plain text is a page: of the login, or of an error.
 const plainText = async (answer) => (answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "");
 
+// The answer of an address, which raises where that is refused; and a message as it was written.
+const fetched = async (address) => {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(answer.status);
+  return answer;
+};
+const fetchMessage = async ({ id }) => plainText(await fetched(`${shown.path}messages/${id.slice("message-".length)}/`));
+
 // HTML as a document of its own, which loads and runs nothing.
 const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
@@ -119,3 +127,7 @@ const storage = (name) => ({
 });
 const kept = storage("localStorage");
 const keptInTab = storage("sessionStorage");
+
+// Where the composer of a page keeps what is typed, by user and path: for this tab, and for those that are opened later.
+const draftKey = (path) => `draft ${document.documentElement.dataset.user} ${path}`;
+const forgetDraft = (path) => [kept, keptInTab].forEach((each) => each.set(draftKey(path), null));

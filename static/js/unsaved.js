@@ -8,17 +8,17 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 
-// What was typed in a form of a user who is signed out, but for secrets, is in it again once they have signed in again.
+// What was typed in a form, but for secrets, is in it again: of a user who is signed out once they have signed in again,
+// and in a dialog that was closed without a word when it is opened again.
 const typedKey = (form) => `typed ${document.documentElement.dataset.user} ${form.action}`;
 const isKeptOf = (field) => field.name && !field.matches("button, [type=hidden], [type=file], [type=password], [data-secret]");
-const keepTyped = (form) => {
+const keepTyped = (form, isSignedOut) => {
   const isOn = (field) => !field.matches("[type=checkbox], [type=radio]") || field.checked;
   const typed = [...form.elements].filter((field) => isKeptOf(field) && isOn(field)).map(({ name, value }) => [name, value]);
-  keptInTab.set(typedKey(form), JSON.stringify(typed));
-  delete form.dataset.changed;
+  keptInTab.set(typedKey(form), JSON.stringify({ typed, isSignedOut }));
 };
 const bringBackTyped = (form) => {
-  const typed = JSON.parse(keptInTab.get(typedKey(form)) || "null");
+  const { typed, isSignedOut } = JSON.parse(keptInTab.get(typedKey(form)) || "{}");
   if (!typed) return;
   keptInTab.set(typedKey(form), null);
   for (const field of [...form.elements].filter(isKeptOf)) {
@@ -31,8 +31,14 @@ const bringBackTyped = (form) => {
     if (field.matches("select, [type=checkbox], [type=radio]")) field.dispatchEvent(new Event("change", { bubbles: true }));
   }
   form.dataset.changed = "";
+  if (!isSignedOut) return;
   const line = Object.assign(document.createElement("p"), { className: "settings__problem", role: "alert" });
   form.prepend(line);
   line.textContent = document.getElementById("content").dataset.signedOut; // once it is there, or it would not be read out
 };
 onContent(() => document.querySelectorAll("form[data-guarded]").forEach(bringBackTyped));
+const keepInDialogs = () => {
+  for (const form of document.querySelectorAll("dialog form[data-guarded][data-changed]")) keepTyped(form, false);
+};
+onContent((signal) => signal.addEventListener("abort", keepInDialogs));
+addEventListener("pagehide", keepInDialogs);

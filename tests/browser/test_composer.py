@@ -398,6 +398,50 @@ def test_a_draft_that_another_tab_sent_is_gone(scripted: Site, visitors: Visitor
     expect(page.locator("#composer-text")).to_have_value("")
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_each_tab_has_its_own_draft(scripted: Site, visitors: Visitors, is_new: bool) -> None:
+    scripted.model.answer = lambda request: Reply("Yes.")
+    page = visitors.enter(scripted)
+    address = "/" if is_new else begin(page, "hello")
+    page.goto(address)
+    text = page.locator("#composer-text")
+    text.fill("The first")
+    other = page.context.new_page()
+    other.goto(address)
+    expect(other.locator("#composer-text")).to_have_value("The first")  # what is typed goes along
+    other.locator("#composer-text").fill("The second")
+    page.reload()
+    expect(text).to_have_value("The first")
+    other.reload()
+    expect(other.locator("#composer-text")).to_have_value("The second")
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    other.press("#composer-text", "Enter")
+    last_turn(other, "completed")
+    page.go_back()
+    expect(text).to_have_value("The first")
+    page.press("#composer-text", "Enter")
+    last_turn(page, "completed")
+    page.goto(address)
+    expect(text).to_have_value("")
+
+
+def test_a_draft_that_another_tab_sent_while_another_page_was_shown_is_gone(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page, other = drafted_in_two_tabs(scripted, visitors)
+    page.locator("#composer-text").press_sequentially("!")
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    other.fill("#composer-text", "Only once!")
+    scripted.model.script(Reply(text="Once."))
+    other.press("#composer-text", "Enter")
+    last_turn(other, "completed")
+    page.go_back()
+    page.wait_for_selector(LIVE)
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
 def test_files_of_a_draft_that_another_tab_sent_are_gone(
     scripted: Site, visitors: Visitors, tmp_path: Path
 ) -> None:

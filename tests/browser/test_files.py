@@ -357,6 +357,36 @@ def look_in_place(page: Page, link: str, shown: str) -> None:
     assert page.locator(link).bounding_box() == top
 
 
+def test_escape_closes_a_file_that_was_opened_beside_another(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".attachment__picture")
+    expect(page.locator("#files-panel .files__picture")).to_be_visible()
+    page.click(".attachment__file")
+    expect(page.locator("#files-panel")).to_contain_text("some text")
+    page.keyboard.press("Escape")
+    expect(page.locator("#files-panel")).to_be_hidden()
+
+
+def test_the_files_of_a_version_without_the_file_that_was_shown(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(writes("notes.txt", "some text"), Reply(text="It is written."))
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "Write it")
+    at_rest(page)
+    page.click(".bar__files")
+    rows(page).get_by_role("link", name="notes.txt").click()
+    expect(page.locator("#files-panel .files__text")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#files-panel")).to_be_hidden()
+    scripted.model.script(Reply(text="Again."))
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(turns(page).last).to_contain_text("Again.")
+    at_rest(page)
+    page.click(".bar__files")
+    expect(page.locator("#files")).to_contain_text("No files yet")
+    expect(page.locator(".files__problem")).to_have_count(0)
+
+
 def test_an_attached_file_opens_beside_the_conversation(scripted: Site, visitors: Visitors) -> None:
     page = with_attachments(scripted, visitors, WIDE)
     look_in_place(page, ".attachment__file", ".files__text >> text=some text")

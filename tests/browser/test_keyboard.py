@@ -229,6 +229,23 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     expect(field).to_have_value("/etc/hosts is a file!")
 
 
+def test_a_message_comes_back_as_it_was_written(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.answer = lambda request: Reply("Yes.")
+    page = visitors.enter(scripted)
+    code = "Look:\n```python\nfor i in range(3):\n    print(i)\n```\nat https://example.org/ please"
+    begin(page, code)
+    at_rest(page)
+    send(page, "thanks")
+    at_rest(page)
+    field = page.locator("#composer-text")
+    for key, text in (("ArrowUp", "thanks"), ("ArrowUp", code), ("ArrowUp", code)):
+        page.keyboard.press(key)
+        expect(field).to_have_value(text)
+    page.keyboard.press("ControlOrMeta+End")
+    page.keyboard.press("ArrowDown")
+    expect(field).to_have_value("thanks")
+
+
 def test_commands(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(todo("pending"), Reply(text="I go on and on. " * 9, piece=8, stall_after=9))
     page = visitors.enter(scripted)

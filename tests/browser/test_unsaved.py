@@ -88,6 +88,38 @@ def test_escape_keeps_an_edited_message(scripted: Site, visitors: Visitors) -> N
     assert asked == []
 
 
+def test_an_edited_message_outlives_a_look_at_another_page(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.answer = lambda request: Reply("Answer.")
+    page = visitors.enter(scripted)
+    address = begin(page, "One")
+    at_rest(page)
+    message = page.get_by_role("dialog").get_by_label("Message")
+
+    def edit() -> None:
+        turns(page).first.hover()
+        turns(page).first.get_by_role("link", name="Edit").click()
+
+    edit()
+    message.fill("One, edited")
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    page.go_back()
+    at_rest(page)
+    edit()
+    expect(message).to_have_value("One, edited")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.goto("/")
+    page.goto(address)
+    edit()
+    expect(message).to_have_value("One, edited")
+    page.get_by_role("dialog").get_by_role("link", name="Cancel").click()
+    page.reload()
+    edit()
+    expect(message).to_have_value("One")
+
+
 def test_a_form_that_is_saved_after_the_session_has_ended_comes_back(
     scripted: Site, visitors: Visitors
 ) -> None:

@@ -293,6 +293,16 @@ def test_files_as_they_were(owners: Client, visitor: Client, rich: Conversation)
     assert "1 file has changed since" in text_of(visitor.get(path))
 
 
+def test_what_a_link_shows_is_said(owners: Client, rich: Conversation) -> None:
+    page = f"/conversations/{rich.pk}/share/"
+    share(owners, rich, with_files="on")
+    assert "with 2 files" in text_of(owners.get(page))
+    for each in folder_of(rich).iterdir():
+        each.unlink()
+    share(owners, rich, with_files="on")
+    assert "with images, no files" in text_of(owners.get(page))
+
+
 def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich, with_files="on")
     page = text_of(visitor.get(path))
