@@ -51,9 +51,16 @@ _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 _FIGURE = re.compile(r"(?=.*[\s/–-])[-+−~≈<>≤≥±$€£¥ ]*\d.{0,15}")  # a number with its unit, or a date
 _HOST = re.compile(r"(?<![a-z0-9.-])(?:[a-z0-9-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\]|localhost")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
-# ASCII alone: Chinese text and punctuation follow an address with no blank between.
-_ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
-_TYPED_ADDRESS = re.compile(rf"(?<![A-Za-z0-9+.-])https?{_ADDRESS.pattern}", re.IGNORECASE)
+# Text in Chinese may follow an address with no blank between: letters of other scripts than Latin are part of
+# it only after a separator, if it stands on its own. A host with them is taken whole or not at all.
+_LETTER = r"(?:[^\W\x00-\x7f]|[\u0900-\u0963\u0966-\u0eff\u3099\u309a])"  # not ASCII; also vowel signs
+_LETTERS = rf"(?<=[-/=_.#?&+%]){_LETTER}+(?:·{_LETTER}+)*"
+_LATIN = r"[-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~\xc0-\u036f\u1e00-\u1eff]"
+_BEGIN = rf"(?i:https?)://(?=[^\W_]|\[)(?![\w.-]*[A-Za-z0-9]{_LETTER}+\.\w)"
+_ADDRESS = re.compile(
+    rf"(?<![A-Za-z0-9+.-])(?:(?<!{_LETTER}){_BEGIN}(?:{_LATIN}|{_LETTERS})*+"
+    rf"|{_BEGIN}(?![A-Za-z0-9.-]*[.-]{_LETTER}){_LATIN}+)"
+)
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 _PRICE = re.compile(r"\$\d[\d,.]*(?=[\u3000-\u9fff\uff00-\uffef])")  # Chinese has no space after it
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # Hebrew, Arabic and their kin
@@ -124,10 +131,11 @@ def render_typed(text: str, *, read_only: bool = False) -> str:
 
 def _with_links(text: str) -> str:
     parts, end = [], 0
-    for match in _TYPED_ADDRESS.finditer(text):
+    for match in _ADDRESS.finditer(text):
         address = _without_punctuation(match[0])
-        if _host(address):
-            link = Token("link_open", "a", 1, attrs={"href": address})
+        url = _MARKDOWN.normalizeLink(address)
+        if _host(url):
+            link = Token("link_open", "a", 1, attrs={"href": url})
             opened = _MARKDOWN.renderer.render([link], _MARKDOWN.options, {"place": CONVERSATION})
             parts += [escape(text[end : match.start()]), f"{opened}{escape(address)}</a>"]
             end = match.start() + len(address)
@@ -398,18 +406,18 @@ def _bare_link(state: StateInline, silent: bool) -> bool:
     if silent or state.linkLevel or state.src[state.pos] != ":":
         return False
     scheme = _SCHEME.search(state.pending[-12:])
-    address = _ADDRESS.match(state.src, state.pos, state.posMax) if scheme else None
-    if scheme is None or address is None:
+    found = _ADDRESS.match(state.src, state.pos - len(scheme[1]), state.posMax) if scheme else None
+    if scheme is None or found is None:
         return False
-    rest = _without_punctuation(address[0])
-    url = state.md.normalizeLink(scheme[1] + rest)
+    address = _without_punctuation(found[0])
+    url = state.md.normalizeLink(address)
     if not _host(url) or not state.md.validateLink(url):
         return False
     state.pending = state.pending[: -len(scheme[1])]
     state.push("link_open", "a", 1).attrs = {"href": url}
-    state.push("text", "", 0).content = scheme[1] + rest
+    state.push("text", "", 0).content = address
     state.push("link_close", "a", -1)
-    state.pos += len(rest)
+    state.pos += len(address) - len(scheme[1])
     return True
 
 

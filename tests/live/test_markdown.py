@@ -6,15 +6,17 @@ import itertools
 import os
 import re
 import time
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from django.utils.translation import override
 
 from chat.agent.workspace import Workspace
 from chat.live import markdown
-from chat.live.markdown import MAX_BLOCK, MAX_NAMED, Place, Settling, render, render_grown
+from chat.live.markdown import MAX_BLOCK, MAX_NAMED, Place, Settling, render, render_grown, render_typed
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
@@ -65,6 +67,58 @@ def test_code_tells_its_language_and_can_be_copied() -> None:
 )
 def test_bare_addresses_are_links(text: str, address: str, rest: str) -> None:
     assert f'<a href="{address}" {LINK}>{address}</a>{rest}' in render(text)
+
+
+@pytest.mark.parametrize("drawn", [render, render_typed])
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("在 https://a.example/item/分数 ，", "https://a.example/item/分数"),
+        ("https://a.example/小数?from=课本#第二节-一。", "https://a.example/小数?from=课本#第二节-一"),
+        ("网址：https://a.example/语文，还有", "https://a.example/语文"),
+        ("（https://a.example/语文）", "https://a.example/语文"),
+        ("**https://a.example/语文**", "https://a.example/语文"),
+        ("「https://a.example/列奥纳多·达·芬奇」", "https://a.example/列奥纳多·达·芬奇"),
+        ("https://a.example/Việt_Nam và", "https://a.example/Việt_Nam"),
+        ("https://a.example/हिन्दी।", "https://a.example/हिन्दी"),
+        ("https://a.example/x这个", "https://a.example/x"),
+        ("https://a.example/语文1的", "https://a.example/语文1"),
+        ("官网https://a.example/可以下载", "https://a.example/"),
+        ("官网https://www.a.example可以下载", "https://www.a.example"),
+    ],
+)
+def test_a_bare_address_has_letters_beyond_ascii_where_it_stands_alone(
+    drawn: Callable[[str], str], text: str, address: str
+) -> None:
+    [(url, shown)] = re.findall(f'<a href="([^"]*)" {LINK}>([^<]*)</a>', drawn(text))
+    assert shown == address
+    assert url.isascii()
+    assert unquote(url) == address
+
+
+@pytest.mark.parametrize("drawn", [render, render_typed])
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://www.例子.中国/路径", "www.xn--fsqu00a.xn--fiqs8s"),
+        ("https://例子.a.example:80/", "xn--fsqu00a.a.example"),
+        ("https://www.bücher.example/", "www.xn--bcher-kva.example"),
+    ],
+)
+def test_a_host_has_them_too(drawn: Callable[[str], str], address: str, host: str) -> None:
+    html = drawn(f"见 {address} 。")
+    [(url, shown)] = re.findall(f'<a href="([^"]*)" {LINK}>([^<]*)</a>', html)
+    assert (shown, urlsplit(url).hostname) == (address, host)
+    assert ("link-host" in html) == (drawn is render)
+    assert (f" ({host})</span>" in html) == (drawn is render)
+
+
+@pytest.mark.parametrize("drawn", [render, render_typed])
+@pytest.mark.parametrize(
+    "text", ["官网https://www.例子.中国/路径", "https://58同城.example/", "看https://例子.中国"]
+)
+def test_no_address_leads_to_a_part_of_its_host(drawn: Callable[[str], str], text: str) -> None:
+    assert "<a " not in drawn(text)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +358,7 @@ def test_a_formula_that_doubles_itself_costs_nothing() -> None:
     "text",
     [
         "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n"
+        "在 https://www.例子.中国/路径?a=课本 。\n\n"
         "$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n",
         "> [!NOTE]\n> One\n>\n> Two\n\nAfter.\n\n> [!TIP]\n>\n> Three\n\nEnd.\n",
         "One\n\n<details>\n<summary>Two</summary>\n\nThree\n\n- four\n</details>\nAfter.\n\nEnd.\n",
