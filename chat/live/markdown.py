@@ -112,7 +112,10 @@ def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -
 
 
 def render_typed(text: str, *, read_only: bool = False) -> str:
-    """A message as its user typed it, except that addresses are links and fenced code is shown as code."""
+    """A message as its user typed it, except that addresses are links and fenced code is shown as code.
+
+    A fence with several words beside it is code only if it has an end, and its line stays above the code.
+    """
     if len(text) > MAX_BLOCK:
         return escape(text)
     if not _ANY_FENCE.search(text):
@@ -123,6 +126,11 @@ def render_typed(text: str, *, read_only: bool = False) -> str:
     for token in _MARKDOWN.parse(text, env):
         if token.type == "fence" and token.level == 0 and token.map:
             begin, after = (lines[min(line, len(lines) - 1)] for line in token.map)
+            if len(token.info.split()) > 1:
+                last_line = text[lines[token.map[1] - 1] : after].strip()
+                if set(last_line) != set(token.markup):
+                    continue
+                begin = lines[token.map[0] + 1]
             code = _MARKDOWN.renderer.render([token], _MARKDOWN.options, env)
             parts += [_with_links(text[end:begin].strip("\r\n")), str(code).rstrip()]
             end = after

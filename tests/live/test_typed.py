@@ -31,6 +31,23 @@ def test_anything_else_is_plain(text: str) -> None:
     assert render_typed(text) == text
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n后来 呢"])
+@pytest.mark.parametrize(
+    "line",
+    ["``` 请告诉我 原因 和 修改办法，截止日期 周五", "~~~ 波浪线 后面 的字", "```python 第1题 请找出 错误"],
+)
+def test_a_fence_with_words_and_no_end_is_text(line: str, end: str) -> None:
+    text = f"报错信息如下：```\nValueError: bad input\n{line}{end}"
+    assert render_typed(text) == text
+
+
+def test_the_words_of_a_fence_stay_above_its_code() -> None:
+    html = render_typed("看\n```python 第1题 请找出 错误\nx = 1\n```\n谢谢\n~~~py\ny\n~~~", read_only=True)
+    assert html.startswith('看\n```python 第1题 请找出 错误<div class="code-block">')
+    assert re.findall("<span>([^<]*)</span></div>", html) == ["python", "py"]
+    assert "</div>谢谢<div" in html
+
+
 def test_the_code_can_be_copied_unless_it_is_only_read() -> None:
     assert "data-copy" in render_typed("```\na\n```")
     assert "data-copy" not in render_typed("```\na\n```", read_only=True)
