@@ -45,17 +45,14 @@ class TodoPanel(TodoCounts):
     def shown(self) -> list[Item]:
         """The items, and in their places those that the user skipped, with the status "skipped".
 
-        A skipped item is left out once the agent lists the same text again, also if that is skipped later.
+        A skipped item is left out once the agent adds one with its text, also if that is skipped later.
         """
         if not (lines := carried_on(self.items, self.earlier)):
             return [*self.items]
-        texts = {item["content"] for item in self.items}
-        skipped = {line.item["content"]: line for line in lines if line.is_removed and line.skipped}
         return [
             {**line.item, "status": "skipped"} if line.is_removed else {**line.item}
             for line in lines
-            if not line.is_removed
-            or (skipped.get(text := line.item["content"]) is line and text not in texts)
+            if not line.is_removed or (line.skipped and not line.relisted)
         ]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -25,7 +26,8 @@ class Line:
     """An item of a list, and how it changed since the previous list.
 
     `before` is the item in that list; None if it is new. An item that is `gone` is in neither list, but was
-    in an earlier one of the same plan. `skipped` items were removed by the user.
+    in an earlier one of the same plan. `skipped` items were removed by the user; such an item is `relisted`
+    once the agent has added another one with its text.
     """
 
     item: Item
@@ -33,16 +35,23 @@ class Line:
     before: Item | None = None
     gone: bool = False
     skipped: bool = False
+    relisted: bool = False
 
     @property
     def is_removed(self) -> bool:
         return self.gone or Kind.REMOVED in self.kinds
 
 
-def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collection[str] = ()) -> list[Line]:
+def lines_of(
+    items: Sequence[Item],
+    before: Sequence[Line] = (),
+    skipped: Collection[str] = (),
+    *,
+    by_user: bool = False,
+) -> list[Line]:
     """The lines of `items` compared with the previous list's lines; a removed item stays behind the same one.
 
-    `skipped` are the ids of the items that the user removed.
+    `skipped` are the ids of the items that the user removed; `by_user` says whether the list is the user's.
     """
     old_items = {line.item["id"]: line.item for line in before if not line.is_removed}
     moved = _moved([item["id"] for item in items], list(old_items))
@@ -50,6 +59,8 @@ def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collec
     lines = [_line(item, old_items.get(item["id"]), item["id"] in moved, gone) for item in items]
     ids = {item["id"] for item in items}
     removed = [_removed(line, skipped) for line in before if line.item["id"] not in ids]
+    if not by_user:
+        removed = _relisted(removed, lines)
     return _insert_removed(lines, removed, before)
 
 
@@ -76,8 +87,20 @@ def _insert_removed(lines: list[Line], removed: list[Line], before: Sequence[Lin
 
 def _removed(line: Line, skipped: Collection[str]) -> Line:
     if line.is_removed:
-        return Line(line.item, gone=True, skipped=line.skipped)
+        return replace(line, kinds=(), before=None, gone=True)
     return Line(line.item, (Kind.REMOVED,), before=line.item, skipped=line.item["id"] in skipped)
+
+
+def _relisted(removed: Sequence[Line], lines: Sequence[Line]) -> list[Line]:
+    """The removed lines; each new item takes the place of one that was skipped, if the text is the same."""
+    new = Counter(line.item["content"] for line in lines if Kind.ADDED in line.kinds)
+    marked = []
+    for line in removed:
+        text = line.item["content"]
+        is_relisted = line.skipped and not line.relisted and new[text] > 0
+        new[text] -= is_relisted
+        marked.append(replace(line, relisted=True) if is_relisted else line)
+    return marked
 
 
 def _moved(after: Sequence[str], before: Sequence[str]) -> set[str]:

@@ -191,7 +191,7 @@ class _TimelineBuilder:
         if begins_a_plan(row, listed, had_any=bool(self.lines), has_skips=has_skips):
             self.plan += 1
             self.lines = []
-        self.lines = lines_of(row.items, self.lines, row.skipped)
+        self.lines = lines_of(row.items, self.lines, row.skipped, by_user=row.is_by_user)
         return Revision(number, self.plan, row, self.lines, last and turn.status in ENDED_BADLY)
 
 

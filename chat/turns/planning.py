@@ -67,20 +67,17 @@ class Planning:
         lists = TodoRevision.edited_lists(self.turn.conversation.path_revisions)
         self.added = TodoRevision.added_in(lists)
         self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
-        return self.known, self._written([items for _author, items in lists]) if latest.left else ()
+        return self.known, self._written() if lists and latest.left else ()
 
-    def _written(self, lists: Sequence[Items]) -> Sequence[TodoItem]:
-        """The agent's latest list without the user's changes, with the ids that its items had in these lists.
-
-        Empty if there are no such lists, as the user has edited none.
-        """
+    def _written(self) -> Sequence[TodoItem]:
+        """The agent's latest list without the user's changes, with the ids that its items have had."""
+        written: Sequence[TodoItem] = ()
         revisions = self.turn.conversation.path_revisions.filter(author=TodoRevision.Author.AGENT)
-        latest = revisions.select_related("tool_call").order_by("pk").last() if lists else None
-        if latest is None or latest.tool_call is None:
-            return ()
-        items = items_written(latest.tool_call.parsed_arguments, as_policy(latest.policy))
-        before = [item for listed in reversed(lists) for item in items_of(listed)]
-        return with_stable_ids(items, items_of(latest.items), written=before)
+        for revision in revisions.select_related("tool_call").order_by("pk"):
+            if call := revision.tool_call:
+                items = items_written(call.parsed_arguments, as_policy(revision.policy))
+                written = with_stable_ids(items, items_of(revision.items), written=written)
+        return written
 
     def look_up_user_changes(self) -> bool:
         """Look up the latest revision; returns whether the user has messages held for this turn."""

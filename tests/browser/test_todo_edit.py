@@ -557,6 +557,31 @@ def test_an_item_is_removed(scripted: Site, visitors: Visitors, is_phone: bool) 
     expect(page.locator("#plan-stage")).to_contain_text("Item 2")
 
 
+def test_items_with_the_same_text_are_skipped_and_removed_each_for_itself(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text="Yes?"))
+    begin(page, "Hello")
+    at_rest(page)
+    page.get_by_text("Write your own plan").click()
+    for count, text in enumerate(("Buy food", "Call", "Buy food"), 1):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        expect(items(page)).to_have_count(count)
+    items(page).nth(0).hover()
+    items(page).nth(0).get_by_role("button", name="Skip").click()
+    reads(page, "Call", "Buy food")
+    expect(skipped_items(page)).to_have_text("Skipped: Buy food Skipped")
+    page.get_by_role("button", name="Restore Skipped: Buy food").click()
+    reads(page, "Buy food", "Call", "Buy food")
+    editor(page, 0)
+    items(page).nth(0).get_by_role("button", name="Remove").click()
+    reads(page, "Call", "Buy food")
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    reads(page, "Buy food", "Call", "Buy food")
+
+
 def test_words_for_an_item_that_somebody_skips_are_kept(scripted: Site, visitors: Visitors) -> None:
     page, other = visitors.enter(scripted), visitors.enter(scripted)
     gate = working(scripted, page)

@@ -95,6 +95,45 @@ def test_what_is_skipped_again_under_the_same_text_is_shown_once(planned: Work, 
     assert ('value="restore z"' in page, 'value="restore b"' in page) == (True, False)
 
 
+def offered(client: Client, work: Work) -> list[str]:
+    """The ids of the skipped items that the page offers to restore."""
+    return re.findall(r'value="restore (\w+)"', page_of(client, work))
+
+
+def test_items_with_the_same_text_are_skipped_and_restored_each_for_itself(
+    work: Work, owners: Client
+) -> None:
+    work.write("a - Write", "b - Meet", "c - Write").end()
+    send(owners, work, "skip a")
+    assert offered(owners, work) == ["a"]
+    send(owners, work, "skip c")
+    assert offered(owners, work) == ["a", "c"]
+    send(owners, work, "restore a")
+    assert (offered(owners, work), listed(work)) == (["c"], ["a - Write", "b - Meet"])
+    send(owners, work, "restore c")
+    assert (offered(owners, work), sorted(listed(work))) == ([], ["a - Write", "b - Meet", "c - Write"])
+
+
+def test_a_removed_item_comes_back_beside_one_with_the_same_text(work: Work, owners: Client) -> None:
+    work.write("a - Buy", "b - Call", "c - Buy").end()
+    send(owners, work, "remove a")
+    assert listed(work) == ["b - Call", "c - Buy"]
+    send(owners, work, "restore a")
+    assert listed(work) == ["a - Buy", "b - Call", "c - Buy"]
+
+
+def test_a_skipped_item_makes_way_for_one_that_the_agent_lists_and_none_that_the_user_adds(
+    work: Work, owners: Client
+) -> None:
+    work.write("a - Write", "b - Meet", "c - Write").end()
+    send(owners, work, ["skip a", "skip c"])
+    send(owners, work, "add", **{"text-new": "Write"})
+    assert offered(owners, work) == ["a", "c"]
+    [_, mine] = listed(work)
+    work.go_on().write("b x Meet", mine.replace("-", "x", 1), "z - Write").end()
+    assert offered(owners, work) == ["c"]
+
+
 def test_a_list_of_which_everything_is_skipped_can_be_restored(planned: Work, owners: Client) -> None:
     for item in "abc":
         send(owners, planned, f"skip {item}")

@@ -85,6 +85,18 @@ def test_what_the_person_skipped_is_told_so_for_good() -> None:
     assert not again[1].skipped
 
 
+def test_a_new_item_of_the_agents_takes_the_place_of_one_skipped_item_with_its_text() -> None:
+    lines = lines_of(a_list("a - W", "b - W", "c -"))
+    lines = lines_of(a_list("c -"), lines, skipped=["a", "b"], by_user=True)
+    lines = lines_of(a_list("c -", "u - W"), lines, by_user=True)
+    assert [line.item["id"] for line in lines if line.relisted] == []
+    lines = lines_of(a_list("c -", "u - W", "z - W"), lines)
+    assert [line.item["id"] for line in lines if line.relisted] == ["a"]
+    lines = lines_of(a_list("c -", "u - W", "z x W"), lines)
+    assert [line.item["id"] for line in lines if line.relisted] == ["a"]
+    assert [line.item["id"] for line in lines if line.skipped] == ["a", "b"]
+
+
 def test_an_emptied_list_shows_what_it_held() -> None:
     assert after(a_list("a -", "b x"), []) == ["a removed", "b removed"]
 

@@ -398,6 +398,42 @@ async def test_a_list_that_is_repeated_turn_after_turn_undoes_nothing(
     assert "Item 2 i" in (await lists(conversation))[-1][1]
 
 
+@pytest.mark.parametrize("action", ["skip", "remove"])
+async def test_a_repeated_list_with_the_same_text_twice_undoes_nothing(
+    site: Site, model_server: ScriptedModel, action: str
+) -> None:
+    """Turn after turn: the first of two with the same text is out, and the other keeps its own state."""
+
+    def again(*states: str) -> Reply:
+        [(name, arguments)] = written("pending", *states)
+        arguments["items"][0]["content"] = arguments["items"][2]["content"] = "Write"
+        return Reply(tool_calls=[(name, arguments)])
+
+    model_server.script(again("pending", "pending"), Reply(text="Half."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    first = await sync_to_async(conversation.revision)()
+    assert first is not None
+    ids = [item["id"] for item in first.items]
+    await sync_to_async(edit)(conversation, first.pk, [Edit(action, ids[0])])  # type: ignore[arg-type]
+    for _turn in range(3):
+        model_server.script(
+            again("in_progress", "pending"), again("completed", "pending"), Reply(text="Half.")
+        )
+        await tab.send("go on")
+        await tab.until_idle()
+        latest = await sync_to_async(conversation.revision)()
+        assert latest is not None
+        assert [(item["id"], item["status"]) for item in latest.items] == [
+            (ids[1], "completed"),
+            (ids[2], "pending"),
+        ]
+        assert tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+        assert (f"restore {ids[0]}" in tab.last_panel()) == (action == "skip")
+
+
 async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:
     conversation, tab = await rewriting(site, model_server, ("remove", "Item 2", ""), ("skip", "Item 3", ""))
     assert await lists(conversation) == [

@@ -83,8 +83,6 @@ class Edit:
         place = _index_of(self.item, seen)
         if place is None:
             raise EditError("gone")
-        if any(item.content == seen[place].content for item in items):
-            return [*items]  # the model has listed it again
         listed = [*items[:place], _not_in_progress(seen[place]), *items[place:]]
         _check(listed, policy, language)
         return listed
@@ -161,7 +159,7 @@ def merged(
     user is dropped; the limit then applies to the next list.
     """
     edited_by_id, known_by_id = _by_id(edited), _by_id(known)
-    added = {item.content: item for item in edited if item.id not in known_by_id}
+    added = [item for item in edited if item.id not in known_by_id]
     # An item that the user left alone may have a state that the policy does not have.
     free = [replace(item, policy=None) for item in written]
     model = [item if item.id in known_by_id else _as_added(item, added) for item in free]
@@ -212,9 +210,12 @@ def _by_id(items: Sequence[TodoItem]) -> dict[str, TodoItem]:
     return {item.id: item for item in items}
 
 
-def _as_added(item: TodoItem, added: dict[str, TodoItem]) -> TodoItem:
-    match = added.pop(item.content, None)
-    return replace(item, id=match.id, key=match.key or item.key) if match else item
+def _as_added(item: TodoItem, added: list[TodoItem]) -> TodoItem:
+    match = next((each for each in added if each.content == item.content), None)
+    if match is None:
+        return item
+    added.remove(match)
+    return replace(item, id=match.id, key=match.key or item.key)
 
 
 def _merged_item(item: TodoItem, edited: TodoItem | None, known: TodoItem | None) -> TodoItem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -85,20 +86,27 @@ def with_stable_ids(
 
     An item continues the old one with its key, else its text, else the text that it had in the list that the
     model wrote last (`written`), else its position if the lists overlap. Other words in the place of an item
-    of the user's are another item. A list with none of the old items is another plan, whatever it has in
-    common with `written`.
+    of the user's are another item. Of several with the same text, the first continues the first, and so on,
+    of the list whose order the model repeats: `written`, if it is not the old one's. A list with none of the
+    old items is another plan, whatever it has in common with `written`.
     """
     ids = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
+    counts = [Counter(item.content for item in listed) for listed in (new, old, written)]
+    repeated = {text for count in counts for text in count if count[text] > 1}
 
-    def assign_ids(listed: Sequence[TodoItem], is_same: Callable[[TodoItem, TodoItem], bool]) -> None:
+    def is_same(item: TodoItem, previous: TodoItem) -> bool:
+        return item.content == previous.content
+
+    def assign_ids(listed: Sequence[TodoItem], continues: Callable[[TodoItem, TodoItem], bool]) -> None:
         for index, item in enumerate(new):
-            same = (each.id for each in listed if each.id not in ids and is_same(item, each))
+            same = (each.id for each in listed if each.id not in ids and continues(item, each))
             ids[index] = ids[index] or next(same, "")
 
     assign_ids(old, lambda item, previous: bool(item.key) and item.key == previous.key)
-    for listed in (old, written):
-        assign_ids(listed, lambda item, previous: item.content == previous.content)
+    assign_ids(old, lambda item, previous: is_same(item, previous) and item.content not in repeated)
+    for listed in sorted((old, written), key=lambda listed: not _repeats(new, listed)):
+        assign_ids(listed, is_same)
     if old and {item.id for item in old}.isdisjoint(ids):
         ids = [""] * len(new)
     elif any(ids):
@@ -108,3 +116,9 @@ def with_stable_ids(
     return tuple(
         replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
     )
+
+
+def _repeats(new: Sequence[TodoItem], old: Sequence[TodoItem]) -> bool:
+    """Whether the texts that both lists have are in the same order, as often."""
+    texts, others = [item.content for item in new], [item.content for item in old]
+    return [text for text in texts if text in others] == [text for text in others if text in texts]

@@ -47,8 +47,23 @@ def test_what_was_skipped_is_restored_in_its_place() -> None:
     assert after(Edit("restore", "a"), a_list("b >", "c x")) == ["a -", "b >", "c x"]
     assert after(Edit("restore", "c"), a_list("n -")) == ["n -", "c x"]
     assert after(Edit("restore", "b")) == ["a >", "b -", "c x"], "it is there already"
-    again = a_list("a >", f"n x {SEEN[1].content}")
-    assert after(Edit("restore", "b"), again) == told(again), "the model has listed it again"
+    assert after(Edit("restore", "b"), a_list("a >", "n x b")) == ["a >", "b -", "n x b"], (
+        "as it was asked for"
+    )
+
+
+def test_of_two_with_the_same_text_the_one_that_was_meant_changes() -> None:
+    seen = a_list("a - Buy", "b - Call", "c - Buy")
+    for action, left in [
+        ("skip", ["b - Call", "c - Buy"]),
+        ("remove", ["b - Call", "c - Buy"]),
+        ("tick", ["a x Buy", "b - Call", "c - Buy"]),
+        ("reword", ["a - Sell", "b - Call", "c - Buy"]),
+        ("down", ["b - Call", "a - Buy", "c - Buy"]),
+    ]:
+        assert told(tuple(Edit(action, "a", "Sell").applied(seen, seen, FOCUSED, "en"))) == left
+    assert Edit("restore", "a").applied(seen[1:], seen, FOCUSED, "en") == [*seen]
+    assert Edit("restore", "c").applied(seen[:2], seen[1:], FOCUSED, "en")[1] == seen[2]
 
 
 @pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip", "remove"])

@@ -56,6 +56,36 @@ def test_other_words_in_the_place_of_an_item_of_the_users_are_another_item() -> 
     assert ids(todos)["the user's"] == "u"
 
 
+@pytest.mark.parametrize(
+    ("edited", "new", "expected"),
+    [
+        ("b c", "W M W", "b c"),
+        ("b c", "M W", "b c"),
+        ("b c", "W M W N", "b c new"),
+        ("a b", "W M W", "a b"),
+        ("a b", "W M", "a b"),
+        ("c a b", "W M W", "c a b"),
+        ("c a b", "W W M", "c a b"),
+        ("a:V b c", "W M W", "a b c"),
+        ("a:V b c", "V M W", "a b c"),
+        ("a:V b c", "V W M W", "a c b new"),
+        ("u:W a b c", "W M W", "a b c"),
+        ("b c u:W", "M W W", "b c u"),
+        ("a b c", "W M W W", "a b c new"),
+    ],
+)
+def test_of_several_with_the_same_text_each_keeps_its_id(edited: str, new: str, expected: str) -> None:
+    """The model wrote W, M, W; it repeats that after the user's edits, or follows them."""
+    first = {"a": TodoItem("W", id="a"), "b": TodoItem("M", id="b"), "c": TodoItem("W", id="c")}
+    todos = TodoList("lean", first.values())
+    listed = [
+        (id_, text or first[id_].content) for id_, _colon, text in (e.partition(":") for e in edited.split())
+    ]
+    todos.apply_edits([TodoItem(text, id=id_) for id_, text in listed])
+    todos.write(written("lean", *new.split()))
+    assert " ".join(todo.id if todo.id in (*first, "u") else "new" for todo in todos.items) == expected
+
+
 def test_a_list_that_shares_nothing_with_the_old_one_gets_new_ids() -> None:
     todos = TodoList()
     todos.write(written("focused", "a", "b"))

@@ -74,6 +74,13 @@ def test_what_both_added_is_one() -> None:
     assert told(merged(written, persons, KNOWN)) == ["a x", "b >", "c -", "p x Run the tests"]
 
 
+def test_what_both_added_twice_is_two() -> None:
+    persons = a_list("a >", "p x Buy", "q - Buy")
+    written = a_list("a x", "y - Buy", "z - Buy")
+    assert told(merged(written, persons, KNOWN[:1])) == ["a x", "p x Buy", "q - Buy"]
+    assert told(merged(written[:2], persons, KNOWN[:1])) == ["a x", "p x Buy", "q - Buy"]
+
+
 def test_the_persons_order_holds_for_what_both_have() -> None:
     written = a_list("a x", "b >", "n -", "c -")
     assert told(merged(written, a_list("c -", "a >", "b -"), KNOWN)) == ["c -", "a x", "n -", "b >"]
