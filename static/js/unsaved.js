@@ -9,9 +9,10 @@ document.addEventListener("submit", (event) => {
 addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 
 // What was typed in a form, but for secrets, is in it again: of a user who is signed out once they have signed in again,
-// and in a dialog that was closed without a word when it is opened again.
+// and in a dialog that was closed without a word when it is opened again. So is what the form showed at first, or what was
+// saved meanwhile would be taken for what they changed.
 const typedKey = (form) => `typed ${document.documentElement.dataset.user} ${form.action}`;
-const isKeptOf = (field) => field.name && !field.matches("button, [type=hidden], [type=file], [type=password], [data-secret]");
+const isKeptOf = (field) => field.name && !field.matches("button, [type=hidden]:not([name=shown]), [type=file], [type=password], [data-secret]");
 const keepTyped = (form, isSignedOut) => {
   const isOn = (field) => !field.matches("[type=checkbox], [type=radio]") || field.checked;
   const typed = [...form.elements].filter((field) => isKeptOf(field) && isOn(field)).map(({ name, value }) => [name, value]);

@@ -56,6 +56,62 @@ def test_a_refused_number_is_in_view(scripted: Site, visitors: Visitors) -> None
     expect(temperature).to_be_focused()
 
 
+@pytest.mark.parametrize("java_script_enabled", [True, False])
+def test_a_form_left_open_undoes_nothing(
+    scripted: Site, visitors: Visitors, java_script_enabled: bool
+) -> None:
+    make(visitors.enter(scripted))
+    page, other = (visitors.enter(scripted, java_script_enabled=java_script_enabled) for _tab in "ab")
+    visitors.expected.append("400 (Bad Request)")
+    for tab in (page, other):
+        tab.goto("/settings/profiles/")
+        tab.get_by_role("link", name="Reviewer").first.click()
+        expect(tab.get_by_label("Name", exact=True)).to_have_value("Reviewer")
+    page.get_by_label("Shell commands (bash)").select_option("never")
+    page.get_by_label("Instructions").fill("Be brief.\nBe kind.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
+    other.locator(".swatch[data-colour=teal]").click()
+    other.get_by_label("Agent's name").fill("Eve")
+    other.get_by_role("button", name="Save").click()
+    changed = "was changed elsewhere while the form was open: Instructions, Shell commands (bash)."
+    expect(other.get_by_role("alert").last).to_contain_text(changed)
+    for _saved in range(2):
+        expect(other.get_by_label("Instructions")).to_have_value("Be brief.\nBe kind.")
+        expect(other.get_by_label("Shell commands (bash)")).to_have_value("never")
+        expect(other.get_by_label("Agent's name")).to_have_value("Eve")
+        expect(other.locator(".swatch[data-colour=teal] input")).to_be_checked()
+        other.get_by_role("button", name="Save").click()
+        expect(other.locator(".messages")).to_contain_text("Reviewer saved.")
+        other.get_by_role("link", name="Reviewer").first.click()
+
+
+def test_a_form_that_is_saved_after_the_session_has_ended_undoes_nothing(
+    scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected.append("400 (Bad Request)")
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    make(other)
+    for tab in (page, other):
+        tab.goto("/settings/profiles/")
+        tab.get_by_role("link", name="Reviewer").first.click()
+    session = page.context.cookies()
+    page.get_by_label("Agent's name").fill("Eve")
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/accounts/login/?next=**")
+    other.get_by_label("Shell commands (bash)").select_option("never")
+    other.get_by_role("button", name="Save").click()
+    expect(other.locator(".messages")).to_contain_text("Reviewer saved.")
+    page.context.add_cookies(session)  # type: ignore[arg-type]
+    page.reload()
+    expect(page.get_by_label("Agent's name")).to_have_value("Eve")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert").last).to_contain_text("while the form was open: Shell commands (bash).")
+    expect(page.get_by_label("Shell commands (bash)")).to_have_value("never")
+    expect(page.get_by_label("Agent's name")).to_have_value("Eve")
+
+
 def test_the_start_page_names_the_model_of_the_profile(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     make(page, model="large")

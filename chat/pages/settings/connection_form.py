@@ -22,6 +22,7 @@ from chat.models import Connection
 from chat.models.connection import Secrets
 from chat.models.secrets import KEPT, SecretUnreadableError, check_header
 from chat.models.url_validation import check_url, origin_of
+from chat.pages.settings.settings_form import SettingsForm
 
 KNOWN_ADDRESSES = {
     "OpenAI": "https://api.openai.com/v1",
@@ -36,7 +37,7 @@ KNOWN_ADDRESSES = {
 _MAX_SECRET_LENGTH = 8000
 
 
-class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class ConnectionForm(SettingsForm):
     """Staff may also share the connection with everyone and allow local addresses."""
 
     name = forms.CharField(
@@ -162,7 +163,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
 
     def clean(self) -> dict[str, Any]:
         """Check the address against `inside`, which may be in another field."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
+        data: dict[str, Any] = super().clean()
         if url := data.get("base_url"):
             self._check_host(url, inside=self._allows_inside())
             data["name"] = data.get("name") or urlsplit(url).netloc.rpartition("@")[2]

@@ -22,6 +22,7 @@ from chat.connections.mcp_servers import check_servers
 from chat.models import McpServer, McpTool, Profile
 from chat.models.secrets import KEPT, RESERVED_HEADERS, SecretUnreadableError, check_header
 from chat.pages.audience import audience
+from chat.pages.settings.settings_form import SettingsForm
 from chat.pages.signed_in import SignedInRequest
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -45,7 +46,7 @@ class Profiles(forms.ModelMultipleChoiceField):  # type: ignore[type-arg] # not 
         return f"{obj.title} ({obj.owner})" if obj.owner else str(obj.title)
 
 
-class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class McpServerForm(SettingsForm):
     """Values are never expanded or run by a shell."""
 
     command = Lines(

@@ -18,6 +18,7 @@ from chat.connections.model_clients import apply_traits, site_traits
 from chat.models import Connection, ModelSettings
 from chat.pages.audience import audience
 from chat.pages.settings.connections import environment
+from chat.pages.settings.settings_form import SettingsForm
 from chat.pages.signed_in import SignedInRequest
 
 Label = Any  # text, or text to be translated when it is shown
@@ -81,7 +82,7 @@ _YES_NO = {"true": gettext_lazy("yes"), "false": gettext_lazy("no")}
 _EMPTY = "none"  # the value of the empty choice; in a form field "" means unset
 
 
-class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class ModelSettingsForm(SettingsForm):
     """Values set here override known and learned ones; blank fields stay automatic."""
 
     class Meta:

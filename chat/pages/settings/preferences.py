@@ -17,10 +17,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chat.models import Preferences, Profile
 from chat.models.account import Reader, time_zones
 from chat.pages.audience import audience
+from chat.pages.settings.settings_form import SettingsForm
 from chat.pages.signed_in import SignedInRequest
 
 
-class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class PreferencesForm(SettingsForm):
     class Meta:
         model = Preferences
         fields = ("language", "theme", "time_zone", "default_profile", "name_conversations")

@@ -15,6 +15,7 @@ from chat.agent import Limits
 from chat.models import Connection, McpServer, Profile, Rule
 from chat.models.profile import BUILT_IN_TOOLS, OTHERS, check_rules
 from chat.models.profile import FIELDS as PROFILE_FIELDS
+from chat.pages.settings.settings_form import SettingsForm
 
 LABELS = {
     "bash": gettext_lazy("Shell commands (bash)"),
@@ -31,7 +32,7 @@ def _choice(tool: str) -> forms.ChoiceField:
     return forms.ChoiceField(label=LABELS[tool], choices=Rule.choices, required=False)
 
 
-class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class RulesForm(SettingsForm):
     rule_bash = _choice("bash")
     rule_read_file = _choice("read_file")
     rule_write_file = _choice("write_file")
@@ -250,7 +251,7 @@ class ProfileForm(RulesForm):
 
     def clean(self) -> dict[str, Any]:
         """Set the owner, on whom the allowed connections depend, and merge the servers' rules."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
+        data: dict[str, Any] = super().clean()
         if "everyones" in self.fields:
             owner = self.instance.owner if self.instance.pk and self.instance.owner else self.user
             self.instance.owner = None if data.get("everyones") else owner

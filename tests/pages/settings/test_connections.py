@@ -13,12 +13,14 @@ from django.test import Client
 from chat.models import Connection, Conversation, ModelSettings, Preferences, Profile
 from chat.models.connection import Secrets
 from chat.models.secrets import SecretUnreadableError
+from tests.pages.settings.fields import fields_of
 
 KEY = "sk-c4n4ry-0123456789"
 ADD = "/settings/connections/add/"
 LIST = "/settings/connections/"
 # Addresses by number: no test asks the network for a name.
 PUBLIC = "https://93.184.216.34/v1"
+ELSEWHERE = "https://93.184.216.35/v1"
 GIVEN = {"name": "Mine", "base_url": PUBLIC, "key": KEY, "headers": "X-Org: acme-c4n4ry"}
 
 
@@ -96,6 +98,20 @@ def test_an_empty_key_keeps_the_one_that_is_set(owners: Client, mine: Connection
     mine.refresh_from_db()
     assert mine.name == "Renamed"
     assert mine.unsealed_secrets == Secrets(KEY, {"X-Org": "acme-c4n4ry"})
+
+
+def test_a_form_left_open_undoes_nothing(owners: Client, mine: Connection) -> None:
+    """Nor does a key that was typed for the former address go to another one."""
+    address = f"{LIST}{mine.pk}/"
+    old = fields_of(owners.get(address))
+    assert owners.post(address, {**old, "base_url": ELSEWHERE, "headers": ""}).status_code == 302
+    answer = owners.post(address, {**old, "name": "Renamed", "key": "sk-new"})
+    assert "while the form was open: Address, Extra headers." in answer.content.decode()
+    mine.refresh_from_db()
+    assert (mine.base_url, mine.unsealed_secrets) == (ELSEWHERE, Secrets())
+    assert owners.post(address, {**fields_of(answer), "key": ""}).status_code == 302
+    mine.refresh_from_db()
+    assert (mine.name, mine.base_url) == ("Renamed", ELSEWHERE)
 
 
 def test_a_key_is_forgotten_when_that_is_ticked(owners: Client, mine: Connection) -> None:

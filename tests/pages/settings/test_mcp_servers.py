@@ -10,9 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import McpServer, McpTool
+from chat.models import McpServer, McpTool, Profile
 from chat.models.mcp import ListedTool
 from tests.agent.mcp.conftest import SOURCE
+from tests.pages.settings.fields import fields_of
 
 ADD = "/settings/mcp/add/"
 LIST = "/settings/mcp/"
@@ -83,6 +84,22 @@ def test_secrets_are_never_shown_again(administrators: Client) -> None:
     assert administrators.post(change, {**ADDRESS, "headers": ""}).status_code == 302
     server.refresh_from_db()
     assert server.secrets == ""
+
+
+def test_a_form_left_open_undoes_nothing(administrators: Client) -> None:
+    only = Profile.objects.create(title="Only")
+    administrators.post(ADD, {**PROGRAM, "environment": "A=1\nB=2", "network": "on"})
+    server = McpServer.objects.get()
+    address = f"{LIST}{server.pk}/"
+    old = fields_of(administrators.get(address))
+    restricted = {name: value for name, value in old.items() if name != "network"}
+    assert administrators.post(address, {**restricted, "profiles": [only.pk]}).status_code == 302
+    answer = administrators.post(address, {**old, "seconds": "90"})
+    assert "while the form was open: Network allowed, Profiles." in answer.content.decode()
+    assert administrators.post(address, fields_of(answer)).status_code == 302
+    server = McpServer.objects.get()
+    assert (server.network, list(server.profiles.all()), server.seconds) == (False, [only], 90)
+    assert server.environment == {"A": "1", "B": "2"}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from chat.connections.model_clients import traits_of
 from chat.connections.model_lists import save_context_windows
 from chat.models import Connection, ModelSettings, Profile
 from tests.model_server import ScriptedModel
+from tests.pages.settings.fields import fields_of
 
 PUBLIC = "https://93.184.216.34/v1"
 
@@ -61,6 +62,18 @@ def test_what_no_field_shows_stays(owners: Client, mine: Connection) -> None:
     ModelSettings.objects.create(connection=mine, model="maker/large", traits={"reasoning_field": "thoughts"})
     save(owners, mine, tools="false")
     assert traits(mine).reasoning_field == "thoughts"
+
+
+def test_a_form_left_open_undoes_nothing(owners: Client, mine: Connection) -> None:
+    old = fields_of(owners.get(where(mine)))
+    given = {"input_price": "0.150", "context_window": "0", "tools": "false"}
+    assert owners.post(where(mine), {**old, **given}).status_code == 302
+    answer = owners.post(where(mine), {**old, "images": "false"})
+    assert "while the form was open: Price of input, Calls tools, Context window." in answer.content.decode()
+    assert owners.post(where(mine), fields_of(answer)).status_code == 302
+    row = ModelSettings.objects.get()
+    assert row.input_price == Decimal("0.15")
+    assert row.traits == {"context_window": 0, "tools": False, "images": False}
 
 
 def test_prices(owners: Client, mine: Connection) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chat.models import Conversation, Preferences, Reader, ShareLink, SignInLink, Turn
 from tests.bodies import body
+from tests.pages.settings.fields import fields_of
 
 PREFERENCES = "/settings/preferences/"
 ENGLISH, CHINESE = '<html lang="en"', '<html lang="zh-hans"'
@@ -135,3 +136,13 @@ def test_preferences_are_read_with_the_user(client: Client, owner: User, collect
     session["_auth_user_backend"] = "django.contrib.auth.backends.ModelBackend"
     session.save()
     assert reading() == [False]
+
+
+def test_a_form_left_open_undoes_nothing(owners: Client) -> None:
+    old = fields_of(owners.get(PREFERENCES))
+    assert owners.post(PREFERENCES, {"theme": "dark"}).status_code == 302
+    answer = owners.post(PREFERENCES, {**old, "time_zone": "Asia/Shanghai"})
+    assert "while the form was open: Theme, Let the model name conversations." in answer.content.decode()
+    assert owners.post(PREFERENCES, fields_of(answer)).status_code == 302
+    row = Preferences.objects.get()
+    assert (row.theme, row.name_conversations, row.time_zone) == ("dark", False, "Asia/Shanghai")

@@ -11,6 +11,7 @@ from django.test import Client
 
 from chat.models import Connection, McpServer, Preferences, Profile
 from tests.model_server import ScriptedModel
+from tests.pages.settings.fields import fields_of
 
 GIVEN: dict[str, Any] = {
     "title": "Careful",
@@ -298,6 +299,57 @@ def test_each_server_has_a_rule_of_its_own(owners: Client, mine: Profile) -> Non
     assert owners.post(where(mine), {**GIVEN, "server_issues": ""}).status_code == 302
     mine.refresh_from_db()
     assert "issues__*" not in mine.rules
+
+
+def test_a_form_left_open_undoes_nothing(staff: Client, common: Profile) -> None:
+    """It comes back with what was saved meanwhile and what was typed in it; saved again it is kept."""
+    Profile.objects.filter(pk=common.pk).update(rules={"bash": "ask", "files__a": "ask", "files__b": "ask"})
+    old = fields_of(staff.get(where(common)))
+    restricted = {"rule_bash": "never", "single_rules": "files__a = never\r\nfiles__b = never"}
+    assert staff.post(where(common), {**old, **restricted, "instructions": "Be brief."}).status_code == 302
+    answer = staff.post(where(common), {**old, "colour": "violet", "name": "Ada"})
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    changed = "Instructions, Shell commands (bash), Individual tools of MCP servers"
+    assert f"This was changed elsewhere while the form was open: {changed}." in page
+    common.refresh_from_db()
+    assert (common.colour, common.rules["bash"]) == ("blue", "never")
+    shown = fields_of(answer)
+    assert (shown["name"], shown["instructions"], shown["rule_bash"]) == ("Ada", "Be brief.", "never")
+    assert staff.post(where(common), shown).status_code == 302
+    common.refresh_from_db()
+    assert (common.colour, common.name, common.instructions) == ("violet", "Ada", "Be brief.")
+    assert {common.rule_for(tool) for tool in ("bash", "files__a", "files__b")} == {"never"}
+
+
+def test_of_two_changes_of_a_field_the_user_decides(owners: Client, mine: Profile) -> None:
+    old = fields_of(owners.get(where(mine)))
+    owners.post(where(mine), {**old, "instructions": "Be brief."})
+    answer = owners.post(where(mine), {**old, "instructions": "Be thorough."})
+    assert "while the form was open: Instructions." in answer.content.decode()
+    mine.refresh_from_db()
+    assert mine.instructions == "Be brief."
+    assert owners.post(where(mine), fields_of(answer)).status_code == 302
+    mine.refresh_from_db()
+    assert mine.instructions == "Be thorough."
+
+
+def test_a_form_that_is_sent_twice_is_saved(owners: Client, mine: Profile) -> None:
+    given = {**fields_of(owners.get(where(mine))), "instructions": "Be brief.", "temperature": "0.2"}
+    for _time in range(2):
+        assert owners.post(where(mine), given).status_code == 302
+
+
+def test_the_rule_of_a_server_that_the_form_did_not_have_yet_stays(owners: Client, mine: Profile) -> None:
+    old = fields_of(owners.get(where(mine)))
+    McpServer.objects.create(name="issues", command=["serve"])
+    newer = fields_of(owners.get(where(mine)))
+    assert owners.post(where(mine), {**newer, "server_issues": "never"}).status_code == 302
+    answer = owners.post(where(mine), {**old, "colour": "violet"})
+    assert "while the form was open: issues." in answer.content.decode()
+    assert owners.post(where(mine), fields_of(answer)).status_code == 302
+    mine.refresh_from_db()
+    assert (mine.colour, mine.rule_for("issues__list")) == ("violet", "never")
 
 
 def test_a_server_is_not_ruled_twice(owners: Client, mine: Profile) -> None:
