@@ -398,6 +398,22 @@ def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> No
         assert board.locator(place).evaluate("place => place.scrollWidth <= innerWidth")
 
 
+def test_marks_of_having_read_are_below_one_another(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    half, whole = (Reply(text, stall_after=1, gate=gate) for text in ("Half.", "Whole."))
+    board = board_of(visitors, scripted, viewport={"width": 390, "height": 844})
+    page = visitors.enter(scripted)
+    for replies in ([todo("completed", "pending"), half], [whole]):
+        scripted.model.script(*replies)
+        begin(page, "work on it")
+        last_turn(page, "running")
+        leave(page)
+    gate.set()
+    marks = rows(board, "unseen").get_by_role("button", name="Mark as read")
+    expect(marks).to_have_count(2)
+    assert len({round((mark.bounding_box() or {})["x"]) for mark in marks.all()}) == 1
+
+
 def test_a_long_error_leaves_room_for_what_is_next(scripted: Site, visitors: Visitors) -> None:
     error = {"error": {"message": f"The request has {'quite ' * 60}too many words"}}
     scripted.model.script(todo("completed", "in_progress"), Reply(status=400, body=error))
