@@ -90,6 +90,19 @@ const scaledDown = async (file) => {
   };
   const FIRST = "files of the first message are on their way";
 
+  // Each tab has its own files, and one that is opened later those that were attached last. Those of a tab are kept for a month.
+  const MONTH = 30 * 24 * 3600 * 1000; // milliseconds
+  const isOld = (key) => Number(key.split(" ")[2] ?? Infinity) < Date.now() - MONTH;
+  const forgetOld = (table) => {
+    const asked = table.getAllKeys();
+    asked.onsuccess = () => asked.result.filter(isOld).forEach((key) => table.delete(key));
+  };
+  const tab = () => {
+    const began = keptInTab.get("tab") ?? `${Date.now()} ${uuid()}`;
+    keptInTab.set("tab", began);
+    return began;
+  };
+
   onContent((signal) => {
     const form = document.getElementById("composer");
     const input = document.getElementById("composer-files");
@@ -99,6 +112,7 @@ const scaledDown = async (file) => {
     const { path } = shown;
     const isLive = form.hasAttribute("hx-ws:send");
     const keyOf = (where) => `${document.documentElement.dataset.user} ${where}`;
+    const ownKeyOf = (where) => `${keyOf(where)} ${tab()}`;
     let chosen = [];
     let sending = []; // which are not to be removed any more
 
@@ -159,11 +173,15 @@ const scaledDown = async (file) => {
     const store = (files, where = path) => {
       const key = keyOf(where);
       const due = JSON.stringify(files.map(fileId));
-      kept.set(`files ${key}`, due);
+      keptInTab.set(`files ${key}`, due);
       // A file is stored without what is set on it.
       const rows = files.map((file) => ({ file, line: file.line, path: file.path }));
-      const change = (table) => (files.length ? table.put(rows, key) : table.delete(key));
-      return stored(change).then(() => kept.get(`files ${key}`) === due && kept.set(`files ${key}`, null));
+      const change = (table) => {
+        forgetOld(table);
+        const [asked] = [key, ownKeyOf(where)].map((each) => (files.length ? table.put(rows, each) : table.delete(each)));
+        return asked;
+      };
+      return stored(change).then(() => keptInTab.get(`files ${key}`) === due && keptInTab.set(`files ${key}`, null));
     };
 
     // A database that does not answer holds up nothing.
@@ -323,13 +341,14 @@ const scaledDown = async (file) => {
 
     // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
     const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line, path: row.path }) : row);
-    const due = JSON.parse(kept.get(`files ${keyOf(path)}`));
+    const due = JSON.parse(keptInTab.get(`files ${keyOf(path)}`));
+    const storedKey = keptInTab.get(draftKey(path)) ? ownKeyOf(path) : keyOf(path);
     const restore = (files) => {
       const meant = files.filter((file) => !due || due.includes(fileId(file)));
       show([...meant, ...chosen]);
       if (meant.length < files.length) store(chosen);
     };
-    const restoring = Promise.race([stored((table) => table.get(keyOf(path))), giveUp()])
+    const restoring = Promise.race([stored((table) => table.get(storedKey)), giveUp()])
       .then((rows) => rows && !signal.aborted && restore(rows.map(fileOf)))
       .catch(() => {});
     // While files are restored or scaled down, a message waits.

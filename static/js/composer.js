@@ -38,7 +38,8 @@
       sent: text.value === text.dataset.sent,
       client_id: client_id.value,
     };
-    for (const each of places) each.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
+    const isEmpty = !text.value && !draft.files.length && !draft.sent;
+    for (const each of places) each.set(place(), isEmpty ? null : JSON.stringify(draft));
   };
   const draftOf = (where, storage = kept) => {
     try {
@@ -210,7 +211,8 @@
   addEventListener("storage", ({ key, oldValue, newValue }) => {
     if (!key?.startsWith(draftKey("")) || newValue) return;
     const was = JSON.parse(oldValue);
-    if (was.sent && draftOf(key, keptInTab).text === was.text) keptInTab.set(key, null);
+    const own = draftOf(key, keptInTab);
+    if (was.sent && own.text === was.text && `${own.files}` === `${was.files}`) keptInTab.set(key, null);
     if (!composer() || key !== place()) return;
     const isSame = field().value === was.text && `${filesOf(composer())}` === `${was.files ?? ""}`;
     if (was.sent && isSame && !onItsWay()) {

@@ -226,7 +226,7 @@ const tell = (said) => {
     back = 0;
     if (event.detail.code !== 4404) show("reconnecting");
     else if (!leaving) {
-      unsavedForms().forEach(keepTyped);
+      unsavedForms().forEach((form) => keepTyped(form));
       location.reload();
     }
   });

@@ -123,7 +123,7 @@ const redraw = async () => {
   const load = (answer, formData, page) => {
     if (!formData) return location.reload();
     const isSignedOut = new URL(answer.url).pathname === "/accounts/login/" || answer.status === 403;
-    if (isSignedOut && sent.isConnected && sent.hasAttribute("data-guarded")) keepTyped(sent, true);
+    if (isSignedOut && sent.isConnected && sent.hasAttribute("data-guarded")) keepTyped(sent);
     if (answer.redirected) return location.replace(answer.url);
     shown.gone.abort();
     document.documentElement.innerHTML = page; // what went wrong; to ask again would send the form again

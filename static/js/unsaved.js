@@ -13,10 +13,11 @@ addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault(
 // saved meanwhile would be taken for what they changed.
 const typedKey = (form) => `typed ${document.documentElement.dataset.user} ${form.action}`;
 const isKeptOf = (field) => field.name && !field.matches("button, [type=hidden]:not([name=shown]), [type=file], [type=password], [data-secret]");
-const keepTyped = (form, isSignedOut) => {
+const keepTyped = (form, isSignedOut = true) => {
   const isOn = (field) => !field.matches("[type=checkbox], [type=radio]") || field.checked;
   const typed = [...form.elements].filter((field) => isKeptOf(field) && isOn(field)).map(({ name, value }) => [name, value]);
   keptInTab.set(typedKey(form), JSON.stringify({ typed, isSignedOut }));
+  if (isSignedOut) delete form.dataset.changed;
 };
 const bringBackTyped = (form) => {
   const { typed, isSignedOut } = JSON.parse(keptInTab.get(typedKey(form)) || "{}");

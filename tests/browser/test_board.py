@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
 from urllib.parse import urlsplit
 
 import pytest
@@ -480,14 +481,17 @@ def test_a_message_on_its_way_from_the_first_page_is_not_sent_by_its_socket(
     page.goto("/")
     page.route(f"{scripted.served.address}/", lambda route: route.abort(), times=1)
     visitors.expected += ["ERR_FAILED", "Failed to fetch"]
-    page.fill("#composer-text", "Not sent")
+    scripted.model.answer = lambda request: Reply("Yes.")
+    text = f"Sent by {uuid.uuid4()}"
+    page.fill("#composer-text", text)
     page.click("#send")
     expect(page.locator("#composer-note")).to_contain_text("Not sent yet.")
     page.add_init_script("HTMLFormElement.prototype.requestSubmit = () => (window.submitted = true)")
     with page.expect_websocket() as opened:
         page.goto("/")
     opened.value.wait_for_event("framereceived")
-    expect(page.locator("#composer-text")).to_have_value("Not sent")
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(page.locator("#sidebar .conversation-row", has_text=text)).to_have_count(1)
     assert not page.evaluate("window.submitted")
 
 

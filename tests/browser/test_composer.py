@@ -426,6 +426,32 @@ def test_each_tab_has_its_own_draft(scripted: Site, visitors: Visitors, is_new: 
     expect(text).to_have_value("")
 
 
+@pytest.mark.parametrize("words", ["Read it", ""])
+def test_each_tab_has_its_own_files(scripted: Site, visitors: Visitors, tmp_path: Path, words: str) -> None:
+    page = visitors.enter(scripted)
+    other = page.context.new_page()
+    for tab, name in ((page, "first.txt"), (other, "second.txt")):
+        (tmp_path / name).write_text(name)
+        tab.goto("/")
+        if tab is other:
+            expect(tab.locator(".attached")).to_have_text("first.txt×")
+            tab.locator(".attached button").click()
+            tab.fill("#composer-text", "")
+        tab.set_input_files("#composer-files", tmp_path / name)
+        tab.fill("#composer-text", words and f"{words}: {name}")
+        expect(tab.locator(".attached")).to_have_text(f"{name}×")
+    for tab, name in ((page, "first.txt"), (other, "second.txt"), (page, "first.txt")):
+        tab.reload()
+        expect(tab.locator(".attached")).to_have_text(f"{name}×")
+        expect(tab.locator("#composer-text")).to_have_value(words and f"{words}: {name}")
+    scripted.model.script(Reply(text="Read."))
+    page.press("#composer-text", "Enter")
+    last_turn(page, "completed")
+    expect(page.locator(".attachment__file")).to_have_text("first.txt")
+    other.reload()
+    expect(other.locator(".attached")).to_have_text("second.txt×")
+
+
 def test_a_draft_that_another_tab_sent_while_another_page_was_shown_is_gone(
     scripted: Site, visitors: Visitors
 ) -> None:
