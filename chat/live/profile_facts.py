@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from chat.models import Profile
-from chat.models.profile import OTHERS, Rule, rule_in, strictest
+from chat.models.profile import OTHERS, Rule, rule_in
 
 Fact = tuple[str, str]
 
@@ -86,9 +86,8 @@ def setup_of(profile: Profile) -> tuple[list[str], list[str]]:
 
 
 def _permissions(profile: Profile) -> Iterator[str]:
-    commands = profile.rule_for("bash")
-    files = strictest(profile.rule_for("write_file"), profile.rule_for("edit_file"))
-    if commands == files:
+    commands, writes, edits = map(profile.rule_for, ("bash", "write_file", "edit_file"))
+    if commands == writes == edits:
         yield {
             Rule.RUN: _("Works on its own in its workspace."),
             Rule.ASK: _("Asks before it runs commands or changes files."),
@@ -97,8 +96,12 @@ def _permissions(profile: Profile) -> Iterator[str]:
         return
     if commands != Rule.RUN:
         yield {Rule.ASK: _("Asks before it runs commands."), Rule.NEVER: _("Cannot run commands.")}[commands]
-    if files != Rule.RUN:
-        yield {Rule.ASK: _("Asks before it changes files."), Rule.NEVER: _("Cannot change files.")}[files]
+    if writes == edits != Rule.RUN:
+        yield {Rule.ASK: _("Asks before it changes files."), Rule.NEVER: _("Cannot change files.")}[edits]
+    if writes != edits and writes != Rule.RUN:
+        yield {Rule.ASK: _("Asks before it writes files."), Rule.NEVER: _("Cannot write files.")}[writes]
+    if writes != edits and edits != Rule.RUN:
+        yield {Rule.ASK: _("Asks before it edits files."), Rule.NEVER: _("Cannot edit files.")}[edits]
 
 
 def _planning(profile: Profile) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
     if facts["works"]:
-        raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
+        raise MessageRefused(_("The agent is still working. Try again when it has finished, or stop it."))
     if facts["queued"] >= settings.MAX_QUEUED_PER_USER:
         raise MessageRefused(
             _("You already have %s messages waiting for the agent. Wait for one to start, or stop some.")

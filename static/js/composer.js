@@ -38,7 +38,7 @@
       sent: text.value === text.dataset.sent,
       client_id: client_id.value,
     };
-    const isEmpty = !text.value && !draft.files.length && !draft.sent;
+    const isEmpty = !text.value.trim() && !draft.files.length && !draft.sent;
     for (const each of places) each.set(place(), isEmpty ? null : JSON.stringify(draft));
   };
   const draftOf = (where, storage = kept) => {

@@ -38,6 +38,7 @@
 
   document.addEventListener("toggle", ({ target, newState }) => {
     typed = { letters: "", at: -Infinity };
+    if (newState !== "open") delete target.dataset.writes;
     if (newState !== "open" || !byKey || !target.matches(MENU) || target.contains(document.activeElement)) return;
     (target.querySelector("[aria-current]") ?? itemsOf(target)[0])?.focus();
   }, true);
@@ -64,6 +65,8 @@
   document.addEventListener("focusin", ({ target }) => {
     const menu = document.querySelector(MENU);
     if (menu && !menu.contains(target) && !isOpener(target, menu)) menu.hidePopover();
+    // Where there is little room it moves for that (menu.css), once: what is pressed next stays where it is.
+    if (menu?.contains(target) && target.matches("input:not([type=checkbox])")) menu.dataset.writes = "";
   });
 
   document.addEventListener("click", ({ target }) => {

@@ -23,6 +23,7 @@
     const about = event.target.closest?.(".row-more")?.closest(".conversation-row");
     if (!about) return;
     const address = about.querySelector("a").getAttribute("href");
+    if (menu().dataset.about !== address) menu().querySelectorAll("[name=word]").forEach((field) => (field.value = field.defaultValue));
     menu().dataset.about = address;
     menu().dataset.list = sidebar().contains(about) ? "#sidebar" : "#found";
     showTags([...about.querySelectorAll(".conversation-row__tag")].map((tag) => tag.textContent));

@@ -413,7 +413,7 @@
   const keep = () => {
     const isOnItsWay = (item, text) => waiting.get(`reword ${item}`)?.body.get(`text-${item}`) === text;
     const items = [...open].filter(([item, { words, text }]) => text !== words && !isOnItsWay(item, text));
-    const text = unsent();
+    const text = unsent().trim() && unsent();
     for (const each of refused().querySelectorAll("label :is(input, textarea)")) each.defaultValue = each.value;
     const left = refused().innerHTML;
     keptInTab.set(draft(), (text || items.length || left) && JSON.stringify({ adding: text, items, left }));

@@ -398,6 +398,16 @@ def test_a_draft_that_another_tab_sent_is_gone(scripted: Site, visitors: Visitor
     expect(page.locator("#composer-text")).to_have_value("")
 
 
+def test_blanks_are_no_draft(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    text = page.locator("#composer-text")
+    text.fill("a")
+    text.fill("   ")
+    page.reload()
+    expect(text).to_have_value("")
+
+
 @pytest.mark.parametrize("is_new", [True, False])
 def test_each_tab_has_its_own_draft(scripted: Site, visitors: Visitors, is_new: bool) -> None:
     scripted.model.answer = lambda request: Reply("Yes.")

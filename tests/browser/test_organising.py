@@ -526,6 +526,34 @@ def test_a_tag_is_typed_in_view_above_a_phones_keyboard(site: Site, visitors: Vi
     expect(page.locator("#found .conversation-row").last).to_contain_text("work")
 
 
+def test_what_is_pressed_above_a_tablets_keyboard_stays_where_it_is(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, viewport={"width": 1180, "height": 820}, has_touch=True, is_mobile=True)
+    page.goto("/board/")
+    menu = page.locator("#row-menu")
+    field = menu.get_by_label("Tag", exact=True)
+    page.locator("#sidebar .row-more").last.tap()
+    field.tap()
+    page.set_viewport_size({"width": 1180, "height": 440})
+    field.press_sequentially("work")
+    assert (menu.bounding_box() or {})["x"] < 280, "beside its row"
+    menu.get_by_role("button", name="Add").tap()
+    expect(page.locator("#sidebar-undo")).to_contain_text("tagged “work”")
+
+
+def test_a_tag_that_was_not_added_is_not_offered_to_another(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/board/")
+    field = page.locator("#row-menu").get_by_label("Tag", exact=True)
+    for title, typed in (("Talk 1", ""), ("Talk 1", "work"), ("Talk 2", "")):
+        row = page.locator("#sidebar .conversation-row", has_text=title)
+        row.hover()
+        row.locator(".row-more").click()
+        expect(field).to_have_value(typed)
+        field.fill("work")
+        page.keyboard.press("Escape")
+        expect(field).to_be_hidden()
+
+
 def test_a_menu_stays_with_its_button_as_a_phone_is_turned(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site, **PHONE)
     page.goto("/conversations/")

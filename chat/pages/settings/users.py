@@ -50,6 +50,7 @@ class UserForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable a
         fields = ("username",)
         labels = {"username": gettext_lazy("User name")}
         help_texts = {"username": gettext_lazy("Letters, digits and @ . + - _ without spaces.")}
+        error_messages = {"username": {"invalid": help_texts["username"]}}
         widgets = {
             "username": forms.TextInput(
                 attrs={"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off"}

@@ -70,14 +70,22 @@ def test_the_list_says_what_tells_them_apart(owners: Client, mine: Profile, comm
     assert "Works on its own in its workspace. Shows the step it is on.</p>" in page
 
 
+CHANGING = ("bash", "write_file", "edit_file")
+
+
 @pytest.mark.parametrize(
     ("rules", "sentence"),
     [
         ({}, "Works on its own in its workspace."),
-        ({"bash": "ask", "write_file": "ask"}, "Asks before it runs commands or changes files."),
-        ({"edit_file": "ask"}, "Asks before it changes files."),
-        ({"bash": "never", "edit_file": "ask"}, "Cannot run commands. Asks before it changes files."),
-        ({"bash": "never", "write_file": "never"}, "Cannot run commands or change files."),
+        (dict.fromkeys(CHANGING, "ask"), "Asks before it runs commands or changes files."),
+        (dict.fromkeys(CHANGING, "never"), "Cannot run commands or change files."),
+        (dict.fromkeys(CHANGING[1:], "ask"), "Asks before it changes files."),
+        (dict.fromkeys(CHANGING[1:], "never"), "Cannot change files."),
+        ({"bash": "never", "edit_file": "ask"}, "Cannot run commands. Asks before it edits files."),
+        ({"bash": "never", "edit_file": "never"}, "Cannot run commands. Cannot edit files."),
+        ({"write_file": "ask", "edit_file": "never"}, "Asks before it writes files. Cannot edit files."),
+        ({"bash": "ask", "write_file": "ask"}, "Asks before it runs commands. Asks before it writes files."),
+        ({"bash": "never", "write_file": "never"}, "Cannot run commands. Cannot write files."),
     ],
 )
 def test_a_sentence_says_what_a_profile_may_do(
