@@ -92,8 +92,8 @@ def with_stable_ids(
     """
     ids = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
-    counts = [Counter(item.content for item in listed) for listed in (new, old, written)]
-    repeated = {text for count in counts for text in count if count[text] > 1}
+    listings = (new, old, written) if old or written else ()
+    repeated = {text for listed in listings for text in _repeated(listed)}
 
     def is_same(item: TodoItem, previous: TodoItem) -> bool:
         return item.content == previous.content
@@ -104,8 +104,11 @@ def with_stable_ids(
             ids[index] = ids[index] or next(same, "")
 
     assign_ids(old, lambda item, previous: bool(item.key) and item.key == previous.key)
-    assign_ids(old, lambda item, previous: is_same(item, previous) and item.content not in repeated)
-    for listed in sorted((old, written), key=lambda listed: not _repeats(new, listed)):
+    order = [old, written]
+    if repeated:
+        assign_ids(old, lambda item, previous: is_same(item, previous) and item.content not in repeated)
+        order.sort(key=lambda listed: not _repeats(new, listed))
+    for listed in order:
         assign_ids(listed, is_same)
     if old and {item.id for item in old}.isdisjoint(ids):
         ids = [""] * len(new)
@@ -116,6 +119,12 @@ def with_stable_ids(
     return tuple(
         replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
     )
+
+
+def _repeated(items: Sequence[TodoItem]) -> set[str]:
+    """The texts that several of the items have."""
+    texts = [item.content for item in items]
+    return set() if len(set(texts)) == len(texts) else {text for text, n in Counter(texts).items() if n > 1}
 
 
 def _repeats(new: Sequence[TodoItem], old: Sequence[TodoItem]) -> bool:
