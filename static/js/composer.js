@@ -173,7 +173,8 @@
       const was = kept.get(key);
       const answer = await sendFrom(path, draft);
       if (kept.get(key) !== was) continue;
-      if (answer?.ok) forgetDraft(path);
+      if (answer?.ok && draftOf(key, keptInTab).client_id === draft.client_id) forgetDraft(path);
+      else if (answer?.ok) kept.set(key, null); // what this tab has there is another message
       else if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
     }
   });
