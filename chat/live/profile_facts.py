@@ -94,14 +94,15 @@ def _permissions(profile: Profile) -> Iterator[str]:
             Rule.NEVER: _("Cannot run commands or change files."),
         }[commands]
         return
-    if commands != Rule.RUN:
-        yield {Rule.ASK: _("Asks before it runs commands."), Rule.NEVER: _("Cannot run commands.")}[commands]
-    if writes == edits != Rule.RUN:
-        yield {Rule.ASK: _("Asks before it changes files."), Rule.NEVER: _("Cannot change files.")}[edits]
-    if writes != edits and writes != Rule.RUN:
-        yield {Rule.ASK: _("Asks before it writes files."), Rule.NEVER: _("Cannot write files.")}[writes]
-    if writes != edits and edits != Rule.RUN:
-        yield {Rule.ASK: _("Asks before it edits files."), Rule.NEVER: _("Cannot edit files.")}[edits]
+    rules = [(commands, _("Asks before it runs commands."), _("Cannot run commands."))]
+    if writes == edits:
+        rules.append((edits, _("Asks before it changes files."), _("Cannot change files.")))
+    else:
+        rules.append((writes, _("Asks before it writes files."), _("Cannot write files.")))
+        rules.append((edits, _("Asks before it edits files."), _("Cannot edit files.")))
+    for rule, asks, refuses in rules:
+        if rule != Rule.RUN:
+            yield asks if rule == Rule.ASK else refuses
 
 
 def _planning(profile: Profile) -> str:

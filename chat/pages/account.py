@@ -74,7 +74,7 @@ def again_to_sign_in(request: HttpRequest, refusal: str) -> HttpResponse:
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """CSRF_FAILURE_VIEW: the response to a form whose CSRF token is missing or outdated.
+    """Respond to a form whose CSRF token is missing or outdated; it is the site's CSRF_FAILURE_VIEW.
 
     A sign-in form is shown again, or redirects if the user has signed in in another tab meanwhile.
     """

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.files.conversation_workspace import workspace_of
 from chat.files.shared_files import shareable
-from chat.models import Conversation, ShareLink, ShareRefused
+from chat.models import Attachment, Conversation, ShareLink, ShareRefused
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
@@ -61,10 +61,12 @@ def _end(request: SignedInRequest) -> datetime.datetime:
 
 def _page(request: SignedInRequest, conversation: Conversation, refusal: str = "") -> HttpResponse:
     links = [(link, _address(request, link)) for link in conversation.share_links.all()]
+    images = Attachment.objects.filter(message__turn__conversation=conversation).exclude(digest="")
     today = timezone.localdate()
     context = {
         "conversation": conversation,
         "links": links,
+        "has_images": images.exists(),
         "refusal": refusal,
         "tomorrow": today + datetime.timedelta(days=1),
         "latest": today + datetime.timedelta(days=365),

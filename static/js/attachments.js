@@ -98,9 +98,8 @@ const scaledDown = async (file) => {
     asked.onsuccess = () => asked.result.filter(isOld).forEach((key) => table.delete(key));
   };
   const tab = () => {
-    const began = keptInTab.get("tab") ?? `${Date.now()} ${uuid()}`;
-    keptInTab.set("tab", began);
-    return began;
+    if (!keptInTab.get("tab")) keptInTab.set("tab", `${Date.now()} ${uuid()}`);
+    return keptInTab.get("tab");
   };
 
   onContent((signal) => {

@@ -413,7 +413,8 @@
   const keep = () => {
     const isOnItsWay = (item, text) => waiting.get(`reword ${item}`)?.body.get(`text-${item}`) === text;
     const items = [...open].filter(([item, { words, text }]) => text !== words && !isOnItsWay(item, text));
-    const text = unsent().trim() && unsent();
+    const added = unsent();
+    const text = added.trim() && added;
     for (const each of refused().querySelectorAll("label :is(input, textarea)")) each.defaultValue = each.value;
     const left = refused().innerHTML;
     keptInTab.set(draft(), (text || items.length || left) && JSON.stringify({ adding: text, items, left }));

@@ -301,6 +301,9 @@ def test_what_a_link_shows_is_said(owners: Client, rich: Conversation) -> None:
         each.unlink()
     share(owners, rich, with_files="on")
     assert "with images, no files" in text_of(owners.get(page))
+    for message in Message.objects.filter(turn__conversation=rich, attachments__digest__gt=""):
+        message.attachments.all().delete()
+    assert "with images" not in text_of(owners.get(page))
 
 
 def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conversation) -> None:

@@ -90,10 +90,23 @@ def with_stable_ids(
     of the list whose order the model repeats: `written`, if it is not the old one's. A list with none of the
     old items is another plan, whatever it has in common with `written`.
     """
-    ids = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
-    listings = (new, old, written) if old or written else ()
-    repeated = {text for listed in listings for text in _repeated(listed)}
+    ids = _continued(new, old, written) if old or written else [""] * len(new)
+    if old and {item.id for item in old}.isdisjoint(ids):
+        ids = [""] * len(new)
+    elif any(ids):
+        for index, previous in enumerate(old[: len(new)]):
+            if not ids[index] and previous.id not in ids and not previous.by_user:
+                ids[index] = previous.id
+    return tuple(
+        replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
+    )
+
+
+def _continued(new: Sequence[TodoItem], old: Sequence[TodoItem], written: Sequence[TodoItem]) -> list[str]:
+    """The ids of the items that the new ones continue by key or text; "" for the others."""
+    ids = [""] * len(new)
+    repeated = {text for listed in (new, old, written) for text in _repeated(listed)}
 
     def is_same(item: TodoItem, previous: TodoItem) -> bool:
         return item.content == previous.content
@@ -110,15 +123,7 @@ def with_stable_ids(
         order.sort(key=lambda listed: not _repeats(new, listed))
     for listed in order:
         assign_ids(listed, is_same)
-    if old and {item.id for item in old}.isdisjoint(ids):
-        ids = [""] * len(new)
-    elif any(ids):
-        for index, previous in enumerate(old[: len(new)]):
-            if not ids[index] and previous.id not in ids and not previous.by_user:
-                ids[index] = previous.id
-    return tuple(
-        replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
-    )
+    return ids
 
 
 def _repeated(items: Sequence[TodoItem]) -> set[str]:

@@ -1,4 +1,4 @@
-"""A form that undoes nothing that was saved elsewhere while it was open."""
+"""The base of the forms in the settings, with optimistic locking."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _signer = Signer(salt="settings form")
 
 
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """It comes back if what it showed was changed meanwhile; fields left as they were show what is saved now.
+    """Refuses to overwrite values that were saved after its page was drawn.
 
-    For this its page sends `shown` along, in a field of that name.
+    The page posts the values that it was drawn with in a hidden field, `shown`. If others are saved now, the
+    form is invalid: fields that the user edited keep what was entered, the others show the saved values.
+    Saving again then overwrites. A form without a valid `shown` is saved without this check.
     """
 
     changed_meanwhile: tuple[str, ...] = ()
