@@ -328,6 +328,10 @@ def test_what_is_being_written_is_there_after_a_look_elsewhere(scripted: Site, v
     reads(page, "Doing 1", "Item 2 and mo", "Item 3", "Also write")
     expect(page.locator("#todo-add")).to_have_value("")
     expect(page.locator(".todo[data-editing]")).to_have_count(0)
+    page.fill("#todo-add", "  ")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(page.locator("#todo-add")).to_have_value("")
     gate.set()
     at_rest(page)
 
