@@ -10,13 +10,15 @@ from django import template
 from django.template import Context
 from django.utils.safestring import SafeString, mark_safe
 
+from chat.files.baseline import baseline_of
+from chat.files.conversation_workspace import workspace_of
 from chat.files.preview import FilePreview
 from chat.live import folding, frames, markdown
 from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.call_group import CallGroup, Row, grouped
 from chat.live.diff import Diff, diff_of_call
 from chat.live.regions import REGIONS, ConversationState
-from chat.models import Attachment, FollowUp, Message, TodoRevision, ToolCall, Turn
+from chat.models import Attachment, Conversation, FollowUp, Message, TodoRevision, ToolCall, Turn
 from chat.models.follow_up import own_words
 
 if TYPE_CHECKING:
@@ -78,6 +80,12 @@ def picture_in(read_only: ReadOnly, digest: str) -> str:
 def file_in(read_only: ReadOnly, path: str) -> str:
     """The URL of a file of the workspace on a read-only page; "" if it is not there."""
     return read_only.files.file(path) if read_only.files else ""
+
+
+@register.filter
+def has_page(conversation: Conversation, path: str) -> bool:
+    """Whether a file can be shown: it is in the workspace, or it is known what the agent deleted."""
+    return workspace_of(conversation).has_file(path) or path in baseline_of(conversation.pk).stamps
 
 
 @register.simple_tag(takes_context=True)

@@ -35,17 +35,17 @@
     document.getElementById("file-delete").close();
     document.getElementById("files-body")?.focus(); // the row may go
   });
-  // Messages only name a picture whose file is deleted.
+  // Messages only name a file that is deleted, and one that has another name now; a picture of that stays.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const form = detail.ctx?.sourceElement;
-    if (!form?.matches?.("#file-delete form") || document.querySelector("#files .files__problem")) return;
-    for (const link of document.querySelectorAll("a.attachment__picture")) {
-      const query = new URL(link.href).searchParams;
-      if (query.get("path") !== form.elements.path.value) continue;
-      query.delete("picture");
-      link.search = query;
-      link.className = "attachment__file";
-      link.textContent = link.title;
+    if (!form?.matches?.("#file-menu form, #file-delete form") || document.querySelector("#files .files__problem")) return;
+    const links = form.closest("dialog") ? "a.attachment__picture, a.attachment__file" : "a.attachment__file";
+    for (const link of document.querySelectorAll(links)) {
+      if (new URL(link.href).searchParams.get("path") !== form.elements.path.value) continue;
+      const name = document.createElement("span");
+      name.className = "attachment__file";
+      name.textContent = link.title || link.textContent;
+      link.replaceWith(name);
     }
   });
 

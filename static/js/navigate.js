@@ -102,6 +102,7 @@ const redraw = async () => {
       const kept = formData && !answer.ok ? typed() : [];
       await put(page, address.pathname);
       for (const [id, value] of kept) if (document.getElementById(id)) document.getElementById(id).value = value;
+      address.hash = formData?.get("place") ?? ""; // a fetched redirect has none
       if (answer.redirected) history.replaceState(null, "", address);
     } catch (error) {
       if (signal.aborted) return;
@@ -111,7 +112,7 @@ const redraw = async () => {
     }
     if (again && from.state) history.replaceState(from.state, "");
     shown.restored = left ?? null;
-    const place = document.getElementById(source.hash.slice(1));
+    const place = document.getElementById(location.hash.slice(1));
     if (place && !left) layOutAbove(place);
     if (left) restore(left);
     else event.scroll();

@@ -536,12 +536,11 @@ def test_files_are_uploaded_in_as_many_requests_as_it_takes(scripted: Site, visi
 def test_files_opens_the_list_after_a_link_to_a_file_that_is_gone(scripted: Site, visitors: Visitors) -> None:
     visitors.expected.append("404 (Not Found)")
     page = with_attachments(scripted, visitors, WIDE)
-    page.click(".bar__files")
-    choose(page, "notes.txt").get_by_role("button", name="Delete").click()
-    page.click("#file-delete .button--danger")
-    expect(rows(page)).to_have_count(1)
-    page.click(".bar__files")
-    expect(page.locator("#files-panel")).to_be_hidden()
+    with page.context.expect_page() as opened:
+        page.click(".bar__files", modifiers=["ControlOrMeta"])
+    choose(opened.value, "notes.txt").get_by_role("button", name="Delete").click()
+    opened.value.click("#file-delete .button--danger")
+    expect(opened.value.locator(".file-row__more")).to_have_count(1)
     page.get_by_role("link", name="notes.txt").click()
     expect(page.locator("#files-panel .files__problem")).to_contain_text("This file is not there any more")
     page.click(".bar__files")
@@ -602,6 +601,11 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
     expect(page.locator(".files__problem")).to_have_count(0)
     expect(menu).to_be_hidden()
+    renamed = turns(page).last.locator(".attachment__file")
+    expect(renamed.and_(page.locator("span"))).to_have_text("notes.txt")  # a link would lead to nothing
+    expect(turns(page).last.locator("a.attachment__picture")).to_have_count(1)
+    page.reload()
+    expect(renamed.and_(page.locator("span"))).to_have_text("notes.txt")
     with page.expect_download() as loading:
         choose(page, "ideas.txt").get_by_text("Download").click()
     assert Path(loading.value.path()).read_text() == "some text"
@@ -625,7 +629,7 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     choose(page, "a.png").get_by_role("button", name="Delete").click()
     page.click("#file-delete .button--danger")
     expect(rows(page)).to_have_count(0)
-    files = last_turn(page).locator(".attachment > .attachment__file")
+    files = last_turn(page).locator(".attachment > span.attachment__file")
     expect(files).to_have_text(["a.png"])  # the other one was missing as the turn ran again
     page.reload()
     expect(files).to_have_text(["a.png"])

@@ -200,6 +200,17 @@ def test_send_is_in_view_above_a_keyboard_on_the_first_page(
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
 
 
+def test_the_list_of_models_has_all_the_room_above_a_keyboard(scripted: Site, visitors: Visitors) -> None:
+    """Also on the first page, where its button is in the middle."""
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 667}, has_touch=True, is_mobile=True)
+    page.goto("/")
+    page.get_by_role("button", name="Model for the next turn").tap()
+    page.get_by_role("combobox", name="Find a model").tap()
+    page.set_viewport_size({"width": WIDTH, "height": 400})
+    until(page, lambda: box(page.locator("#model-menu"))["y"] < 20)
+    expect(page.locator("#model-menu [role=option]").last).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("size", [(640, 400), (844, 390)])
 def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
     """At 200 % zoom, or a phone on its side: every menu can be read to its end, and an open plan too."""

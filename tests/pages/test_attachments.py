@@ -138,6 +138,8 @@ def test_of_a_deleted_picture_messages_have_only_the_name(
     page = owners.get(here).content.decode()
     assert only not in page
     assert page.count("attachment__picture") == 1
+    assert page.count('<span class="attachment__file">uploads/b.png</span>') == 1
+    assert [page.count(f"path=uploads/{name}") for name in ("a.png", "b.png")] == [0, 0]
     assert owners.get(f"{here}export.json").status_code == 200
 
     owners.post(f"{here}files/rename/", {"path": "uploads/same.png", "name": "other.png"})
