@@ -303,6 +303,8 @@ def test_an_input_methods_comma_begins_a_command(scripted: Site, visitors: Visit
     page.keyboard.type("hel")
     page.keyboard.press("Enter")
     expect(page.locator("#keys")).to_be_visible()
+    page.mouse.click(5, 5)  # beside it
+    expect(page.locator("#keys")).to_be_hidden()
     expect(box(page)).to_have_value("")
 
 
