@@ -135,6 +135,7 @@ const redraw = async () => {
     content().removeAttribute("aria-busy");
   };
   const giveUp = () => {
+    content().removeAttribute("aria-busy");
     shown.next = "";
     typeAhead();
   };
@@ -150,7 +151,6 @@ const redraw = async () => {
     isComingBack = true;
     await navigation.traverseTo(key).finished.catch(() => {});
     isComingBack = false;
-    content().removeAttribute("aria-busy");
     giveUp();
     warnLost();
   };

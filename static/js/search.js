@@ -42,10 +42,11 @@
     filters()[0].dispatchEvent(new Event("change", { bubbles: true }));
   });
 
-  // The address is that of what is shown.
+  // The address is that of what is shown, or of what is on its way, which a change of it would stop.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const { target, sourceElement: form } = detail.ctx;
     if (target?.id !== "found" || !form.matches(".search") || location.pathname !== shown.path) return; // or the user is leaving
+    if (document.querySelector("#content[aria-busy]")) return;
     const asked = [...new FormData(form)].filter(([, value]) => value);
     history.replaceState(history.state, "", asked.length ? `?${new URLSearchParams(asked)}` : location.pathname);
   });

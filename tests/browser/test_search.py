@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -194,6 +194,25 @@ def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, l
     page.locator("#sidebar").get_by_role("link", name=link).first.click()
     expect(page.locator("#found")).to_have_count(0)
     expect(page).to_have_url(re.compile(f"{leads_to}$"))
+
+
+def test_enter_while_what_is_typed_is_searched_for(page: Page) -> None:
+    """The answer to what was typed comes after Enter, on a slow line: it does not stop the page that Enter asked for."""
+    page.goto("/conversations/")
+    held: dict[bool, Route] = {}
+    page.route("**/conversations/?q=*", lambda route: held.update({"hx-request" in route.request.headers: route}))
+    box = page.locator(".search [name='q']")
+    box.press_sequentially("zebra")
+    until(page, lambda: True in held)
+    box.press("Enter")
+    until(page, lambda: False in held)
+    expect(page.locator("#content[aria-busy]")).to_be_visible()
+    held[True].continue_()
+    expect(page.locator("#found mark").first).to_have_text("zebra")
+    held[False].continue_()
+    expect(page.locator("#content:not([aria-busy])")).to_be_visible()
+    expect(page.locator("#found mark").first).to_have_text("zebra")
+    expect(page).to_have_url(re.compile(r"/conversations/\?q=zebra&"))
 
 
 def ask_twice(page: Page) -> None:
