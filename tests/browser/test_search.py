@@ -197,10 +197,12 @@ def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, l
 
 
 def test_enter_while_what_is_typed_is_searched_for(page: Page) -> None:
-    """The answer to what was typed comes after Enter, on a slow line: it does not stop the page that Enter asked for."""
+    """On a slow line the answer to what was typed comes after Enter, and does not stop what Enter asked for."""
     page.goto("/conversations/")
     held: dict[bool, Route] = {}
-    page.route("**/conversations/?q=*", lambda route: held.update({"hx-request" in route.request.headers: route}))
+    page.route(
+        "**/conversations/?q=*", lambda route: held.update({"hx-request" in route.request.headers: route})
+    )
     box = page.locator(".search [name='q']")
     box.press_sequentially("zebra")
     until(page, lambda: True in held)
