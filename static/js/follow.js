@@ -12,7 +12,7 @@ onContent((signal) => {
   const isIn = (hash) => view.contains(document.getElementById(hash.slice(1)));
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
   const isBack = Boolean(shown.restored) && !shown.restored.atEnd;
-  let led = isBack; // whether a link, or coming back, led to a place, and nobody has moved since
+  let led = isBack || isIn(location.hash); // whether a link, or coming back, led to a place, and nobody has moved since
   let following = !isIn(location.hash) && !isBack;
   let last = view.scrollTop;
   let height = view.scrollHeight; // when it was last drawn
@@ -124,10 +124,17 @@ onContent((signal) => {
     view.scrollTop += top + part * height - view.getBoundingClientRect().top;
     last = view.scrollTop;
   };
+  let room = view.clientHeight;
   const sizes = new ResizeObserver(() => {
     const turned = view.clientWidth !== width;
+    const lower = view.clientHeight < room;
     width = view.clientWidth;
+    room = view.clientHeight;
     if (turned && !following && reading?.place.isConnected) stay();
+    if (lower && led && isIn(location.hash)) {
+      document.getElementById(location.hash.slice(1)).scrollIntoView({ block: "nearest" });
+      findWords();
+    }
     keep();
   });
   sizes.observe(view);

@@ -6,6 +6,7 @@
   const isWaiting = () => document.getElementById("conversation")?.dataset.status === "waiting";
   const phase = (panel) => (isWaiting() ? "waiting" : "dismissed" in panel.dataset ? "dismissed" : panel.dataset.phase);
   const key = (panel) => `todo-panel ${panel.dataset.turn} ${phase(panel)}`;
+  const wide = matchMedia("(width >= 60rem)");
   const panelIn = (root) => root.querySelector?.("#todo-panel");
 
   // `toggle` does not tell who folded; a click on the line or a key on it is always the user.
@@ -23,8 +24,9 @@
     if (!panel || event.ctrlKey || event.metaKey || event.shiftKey) return;
     if (link.hash && link.hash !== `#revision-${panel.dataset.revision}`) return;
     event.preventDefault();
-    setOpen(panel, true);
-    panel.querySelector("summary").focus();
+    const isShown = panel.open && (wide.matches || keptInTab.get(key(panel)) === "unfolded");
+    setOpen(panel, !isShown);
+    if (!isShown) panel.querySelector("summary").focus();
   });
   const setWhole = (panel) => {
     panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");

@@ -19,6 +19,7 @@ from tests.browser.talk import (
     is_open,
     panel,
     send,
+    todo,
     turns,
     until,
 )
@@ -197,7 +198,7 @@ def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, l
 
 
 def test_enter_while_what_is_typed_is_searched_for(page: Page) -> None:
-    """On a slow line the answer to what was typed comes after Enter, and does not stop what Enter asked for."""
+    """On a slow line what answers the typing comes after Enter, and must not stop what Enter asked for."""
     page.goto("/conversations/")
     held: dict[bool, Route] = {}
     page.route(
@@ -291,6 +292,34 @@ def test_the_notices_above_the_composer_are_whole_beside_a_long_list(
         page.set_viewport_size({"width": width, "height": height})
         for place in (archived, elsewhere, *ways_on):
             until(page, lambda place=place: place.evaluate(TOPMOST))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("way", ["within", "load"])
+def test_a_hit_near_the_end_is_in_view_above_an_open_list(
+    scripted: Site, visitors: Visitors, way: str
+) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1280, "height": 720})
+    scripted.model.script(todo(*["completed"] * 6), Reply(ANSWER), Reply("A capybara answers."))
+    begin(page, "Plan it")
+    at_rest(page)
+    send(page, "And the capybara?")
+    at_rest(page)
+    wait_until_found(page, "capybara")
+    page.locator(".turn__list").click()
+    is_open(page)
+    if way == "within":
+        page.get_by_role("link", name="Board").click()
+    else:
+        page.goto("/board/")
+    search(page, "capybara")
+    hit = page.locator(".search-place[data-kind='message']", has_text="And the").get_by_role("link")
+    if way == "within":
+        hit.click()
+    else:
+        page.goto(hit.get_attribute("href") or "")
+    is_open(page)
+    found = turns(page).last.locator("[data-role='user'] .message__body")
+    until(page, lambda: found.evaluate(TOPMOST))
 
 
 # How much of what was found is cut off beneath its excerpt.

@@ -1198,6 +1198,24 @@ def test_the_list_of_an_earlier_turn_is_shown_as_it_was(scripted: Site, visitors
     expect(page.locator(".plan__where")).to_contain_text("1/2")
 
 
+def test_the_list_that_is_shown_is_unfolded_and_folded_from_its_turn(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(todo("completed", "completed"), Reply(text="Done."), Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    at_rest(page)
+    page.fill("#composer-text", "Hello?")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#transcript")).to_contain_text("Hello.")
+    at_rest(page)
+    for _ in range(2):
+        page.locator(".turn__list").click()
+        is_open(page)
+        page.locator(".turn__list").click()
+        expect(panel(page)).to_be_hidden()  # as the list of an earlier turn
+
+
 def test_a_dismissed_list_stays_open_as_it_is_changed(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(todo("in_progress", "pending"), Reply(text="Which one?"))
     page = visitors.enter(scripted)

@@ -22,7 +22,7 @@ from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
 
 SECTIONS = ("running", "unseen", "unfinished")
-CLOCK = re.compile(r'(class="board-row__time elapsed"[^>]*>)[^<]*')
+CLOCK = re.compile(r'(class="board-row__(?:time|waited) elapsed"[^>]*>)[^<]*')
 TODO = [
     {"content": "Look", "status": "completed", "activeForm": "Looking"},
     {"content": "Write", "status": "in_progress", "activeForm": "Writing it"},

@@ -125,6 +125,8 @@ def test_what_waits_for_an_answer_gets_it_there(
     call = ask(Work(owner), "rm -r build")
     _first, second, _queued = rows(shown(owners), "running")  # whoever waits for the user comes first
     assert "rm -r build" in second
+    assert re.search(r'Waiting for your answer</strong> · <time\s+class="board-row__waited elapsed"', second)
+    assert "board-row__time" not in second, "a clock that stood for the whole turn would jump"
     assert "<title>(2) Board</title>" in shown(owners)
     where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"
     assert where in second
