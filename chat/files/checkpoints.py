@@ -121,9 +121,17 @@ class Checkpoints:
         if not self.path.exists():
             return None
         with self._opened() as index:
-            digest = index.before.get(str(turn_id))
-            tree = self._tree(digest) if digest else Tree(whole=False)
+            tree = self._tree(index.before.get(str(turn_id), ""))
             return {*tree.files, *tree.left_out} if tree.whole else None
+
+    def turn_with(self, path: str, turns: Iterable[int]) -> int | None:
+        """The first of these turns that was left with the file; 0 if none was, None if that is not known."""
+        if not self.path.exists():
+            return None
+        with self._opened() as index:
+            trees = {turn: self._tree(index.after.get(str(turn), "")) for turn in turns}
+            found = (turn for turn, tree in trees.items() if tree.whole and path in tree.files)
+            return next(found, 0 if all(tree.whole for tree in trees.values()) else None)
 
     def forget(self, turns: Iterable[int]) -> None:
         """The turns were deleted: what only they had is not kept."""
@@ -256,7 +264,7 @@ class Checkpoints:
 
     def _store(self) -> str:
         """Store the workspace as it is now; returns the tree's digest."""
-        known = self._tree(self.index.latest).files if self.index.latest else {}
+        known = self._tree(self.index.latest).files
         scan = scan_workspace(self.workspace)
         tree, room = Tree(whole=scan.whole and not scan.closed), MAX_TOTAL_BYTES - self._used()
         for entry in scan.entries:
@@ -324,7 +332,7 @@ class Checkpoints:
         return content if _digest(content) == digest else None
 
     def _tree(self, digest: str) -> Tree:
-        content = self._get(digest)
+        content = self._get(digest) if digest else None
         return Tree(**json.loads(content)) if content else Tree(whole=False)
 
     def _prune(self) -> None:

@@ -94,6 +94,15 @@ def missing_for(turn: Turn, paths: Iterable[str]) -> set[str]:
     return {path for path in paths if not workspace.has_file(path)}
 
 
+def version_with(conversation: Conversation, path: str) -> int | None:
+    """The end of the newest path that is not shown and has the file; 0 if none has, None if not known."""
+    ends = conversation.turns.filter(on_path=False, children=None).order_by("-pk")
+    turns = list(ends.values_list("pk", flat=True))
+    if not turns:
+        return 0
+    return _use_checkpoints(conversation, lambda each: each.turn_with(relative(path), turns))
+
+
 def forget_files_of(conversation: Conversation, turns: Iterable[int]) -> None:
     """Keep nothing of deleted turns that others do not have, too."""
     _use_checkpoints(conversation, lambda each: each.forget(turns))

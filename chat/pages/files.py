@@ -27,7 +27,14 @@ from chat.export.zip_file import file_name
 from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
-from chat.files.conversation_workspace import delete_in, folder_of, rename_in, upload_files, workspace_of
+from chat.files.conversation_workspace import (
+    delete_in,
+    folder_of,
+    rename_in,
+    upload_files,
+    version_with,
+    workspace_of,
+)
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.preview import (
@@ -106,18 +113,21 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 def _missing_file(
     request: SignedInRequest, conversation: Conversation, error: WorkspaceError
 ) -> HttpResponse:
-    problem = str(error)
+    path = request.GET.get("path", "")
+    problem, elsewhere = str(error), None
     if isinstance(error.__cause__, FileNotFoundError):
+        elsewhere = version_with(conversation, path)
         if conversation.imported_at:
             problem = _("This file is not here: an imported conversation comes without its files.")
-        elif conversation.path_version:
+        elif elsewhere is None:
             problem = _(
                 "This file is not in this version of the conversation: it is in another one, "
                 "or was deleted or renamed."
             )
         else:
             problem = _("This file is not there any more: it was deleted or renamed.")
-    response = _render(request, conversation, "_file", {"problem": problem}, status=404)
+    context = {"problem": problem, "elsewhere": elsewhere, "missing": path, "find": shown(path)}
+    response = _render(request, conversation, "_file", context, status=404)
     add_never_cache_headers(response)  # it may be there when the user comes back, with another version
     return response
 

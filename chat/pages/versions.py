@@ -144,7 +144,7 @@ def _profile(request: SignedInRequest) -> Profile | None:
 @audience("owner")
 @require_POST
 def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Go on with this version of a turn, and with what followed it; leads to the search hit in it, if any."""
+    """Go on with this version of a turn, and what followed it; leads to the hit or file in it, if any."""
     conversation = own_conversation(request, conversation_id)
     try:
         conversation.show_version(turn_id)
@@ -159,6 +159,8 @@ def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: 
 
 def _address_in_version(request: SignedInRequest, conversation: Conversation, turn_id: int) -> str:
     page = reverse("conversation", args=[conversation.pk])
+    if path := request.POST.get("file"):
+        return f"{reverse('file', args=[conversation.pk])}?{urlencode({'path': path})}"
     place, find = request.POST.get("place", ""), request.POST.get("find", "")
     if not PLACE.fullmatch(place):
         return f"{page}#turn-{turn_id}"

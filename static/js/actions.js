@@ -122,7 +122,7 @@
       if (["model", "profile"].includes(button.name)) choice = done.catch(() => {});
       if (await done) {
         delete event.target.dataset.changed;
-        button.closest("dialog")?.close();
+        button.closest("dialog:not(#files-panel)")?.close();
       }
     } catch {
       warnLost();

@@ -53,7 +53,7 @@ onContent((signal) => {
   }
 
   // A file that is no more: whoever asks for the files again gets the list.
-  const isGone = () => panel.querySelector(".files--one > .files__problem") !== null;
+  const isGone = () => panel.querySelector(".files--one > :is(.files__problem, .elsewhere)") !== null;
   let opened = false; // as it was left, by the button
   const button = document.querySelector(".bar__files");
   document.addEventListener("click", (event) => {

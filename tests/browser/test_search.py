@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from chat.demo.reply import Reply
+from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import (
     PASTE,
@@ -259,6 +259,38 @@ def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visi
     page.locator(".search-place[data-kind='message']").get_by_role("link").click()
     expect(page.get_by_text("The wombat is here.")).to_be_in_viewport()
     expect(notice).to_have_count(0)
+
+
+def test_a_file_in_another_version_is_a_click_away(scripted: Site, visitors: Visitors) -> None:
+    writes = Call("write_file", {"path": "notes.md", "content": "A bandicoot."})
+    scripted.model.script(
+        Reply(tool_calls=[writes]), Reply("Written."), Reply("Nothing here. I had [the notes](notes.md).")
+    )
+    visitors.expected.append("404 (Not Found)")
+    page = visitors.enter(scripted, viewport={"width": 1440, "height": 900})
+    ask_twice(page)
+    talk = page.url
+    wait_until_found(page, "notes.md")
+    search(page, "notes.md")
+    page.locator(".search-place[data-kind='file']").get_by_role("link").click()
+    expect(page.get_by_text("“notes.md” is in another version of this conversation.")).to_be_visible()
+    page.get_by_role("button", name="Show that version").click()
+    expect(page.get_by_text("A bandicoot.")).to_be_visible()
+    expect(page).to_have_url(f"{talk}files/file/?path=notes.md")
+    page.go_back()
+    page.wait_for_url("**/conversations/?q=notes.md**")
+
+    page.goto(talk)
+    at_rest(page)
+    page.get_by_role("button", name="Next version").click()
+    page.get_by_role("link", name="the notes").click()
+    beside = page.locator("#files-panel")
+    beside.get_by_role("button", name="Show that version").click()
+    expect(beside.get_by_text("A bandicoot.")).to_be_visible()
+    expect(beside.get_by_role("button", name="Show that version")).to_have_count(0)
+    expect(page.locator("#transcript")).to_contain_text("Written.")
+    expect(turns(page).first.locator(".versions")).to_have_text("1 of 2")
+    expect(page).to_have_url(talk)
 
 
 LONG_LIST = "\n".join(f"Item {number}" for number in range(14))

@@ -172,6 +172,20 @@ def test_what_a_version_begins_with_is_known(stored: Checkpoints, folder: Path) 
     assert stored.paths_before(AGAIN) is None
 
 
+def test_a_file_is_found_in_what_was_left(stored: Checkpoints, folder: Path) -> None:
+    assert stored.turn_with("third", [THIRD]) is None
+    three_turns(stored, folder)
+    assert stored.turn_with("third", [THIRD]) is None
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    (folder / "again").write_text("again")
+    stored.begin(NEXT, FIRST, [SECOND, AGAIN, NEXT])
+    assert stored.turn_with("third", [AGAIN, THIRD]) == THIRD
+    assert stored.turn_with("kept", [AGAIN, THIRD]) == AGAIN
+    assert stored.turn_with("sub/gone", [THIRD]) == 0
+    assert stored.turn_with("third", [NEXT, THIRD]) == THIRD
+    assert stored.turn_with("again", [NEXT, THIRD]) is None
+
+
 def test_what_the_user_renames_or_deletes_is_so_where_it_is_the_same(
     stored: Checkpoints, folder: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import uuid
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from django.test import Client
 from django.utils import timezone
 
 from agentsite.middleware import POLICY
-from chat.files.conversation_workspace import open_workspace
+from chat.files.checkpoints import remove_checkpoints
+from chat.files.conversation_workspace import open_workspace, open_workspace_for
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Turn
 from chat.models.search_index import SearchEntry
@@ -548,18 +550,43 @@ def test_csv_is_shown_as_a_table(
 
 
 @pytest.mark.parametrize(
-    ("imported", "versions", "words"),
+    ("imported", "words"),
     [
-        (False, 0, "not there any more: it was deleted or renamed"),
-        (False, 1, "not in this version of the conversation"),
-        (True, 0, "comes without its files"),
+        (False, "not there any more: it was deleted or renamed"),
+        (True, "comes without its files"),
     ],
 )
 def test_a_file_that_is_not_there_says_why(
-    owners: Client, conversation: Conversation, work: Path, imported: bool, versions: int, words: str
+    owners: Client, conversation: Conversation, work: Path, imported: bool, words: str
 ) -> None:
-    Conversation.objects.update(imported_at=timezone.now() if imported else None, path_version=versions)
+    Conversation.objects.update(imported_at=timezone.now() if imported else None, path_version=1)
     assert words in owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
+
+
+def test_a_file_of_another_version_says_so_and_leads_to_it(
+    owners: Client, conversation: Conversation, failed: Turn, work: Path
+) -> None:
+    open_workspace_for(failed, [failed.pk])
+    (work / "a &.md").write_text("Written.")
+    again = Turn.claim("worker", conversation.run_again(failed.pk, uuid.uuid4(), "In other words").pk)
+    assert again is not None
+    open_workspace_for(again, [failed.pk, again.pk])
+    again.end(Turn.Status.FAILED)
+    address = where(conversation, "file/?path=a+%26.md")
+    page = owners.get(address).content.decode()
+    assert "“a &amp;.md” is in another version of this conversation." in page
+    gone = owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
+    assert "not there any more: it was deleted or renamed" in gone
+    assert "another version" not in gone
+
+    show = f"/conversations/{conversation.pk}/turns/{failed.pk}/show/"
+    assert f'action="{show}"' in page
+    shown = owners.post(show, {"file": "a &.md"}, follow=True)
+    assert shown.redirect_chain == [(address, 302)]
+    assert "Written." in shown.content.decode()
+    remove_checkpoints(conversation.pk)
+    unknown = owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
+    assert "not in this version of the conversation: it is in another one, or was deleted" in unknown
 
 
 def test_columns_of_numbers_are_aligned_at_their_end(
