@@ -91,14 +91,31 @@ onContent((signal) => {
     panel.close();
   });
 
+  // A list comes back as it was left, anything else opens at its top, and what is drawn again stays where it is.
+  const lists = new Map(); // by folder: how far it was scrolled, and which of its folders were unfolded
+  const folder = () => document.getElementById("files")?.dataset.folder;
+  let left = null; // the folder whose list was there before
+  const keepPlace = () => {
+    left = folder();
+    const folds = [...panel.querySelectorAll(".file-row__folder")].map(({ id, open }) => [id, open]);
+    if (left) lists.set(left, { top: panel.scrollTop, folds });
+  };
+  const comeBack = () => {
+    const { top = 0, folds = [] } = lists.get(folder()) ?? {};
+    for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
+    panel.scrollTop = top;
+  };
+
   // What was refused can be read until the user's next act, though the agent's changes are drawn meanwhile.
   let refused = null;
   panel.addEventListener("htmx:before:swap", ({ detail }) => {
+    keepPlace();
     refused = detail.ctx.sourceElement?.id === "files" ? panel.querySelector("#files > .files__problem") : null;
   });
 
   const isOffered = () => !button.hidden;
-  panel.addEventListener("htmx:after:swap", () => {
+  panel.addEventListener("htmx:after:swap", ({ detail }) => {
+    if (detail.ctx.target.id === "files-body" || folder() !== left) comeBack();
     if (opened && isGone()) show(button.href);
     opened = false;
     if (refused) panel.querySelector(".files__title")?.after(refused);

@@ -176,6 +176,76 @@ def test_on_a_narrow_screen_the_panel_covers_the_page(scripted: Site, visitors: 
     assert page.url == address
 
 
+def with_many_files(site: Site, visitors: Visitors, viewport: dict[str, int]) -> Page:
+    """The panel with a list that is longer than the screen, and a folder of it unfolded."""
+    many = "mkdir many node_modules; touch {many,node_modules}/{1..60}.txt {1..26}.txt; seq 2001 > long.txt"
+    written = writes("words.md", "word\n\n" * 300)
+    site.model.script(Reply(tool_calls=[("bash", {"command": many})]), written, Reply(text="Written."))
+    page = visitors.enter(site, viewport=viewport)
+    begin(page, "write them")
+    at_rest(page)
+    page.click(".bar__files")
+    page.locator("#files summary", has_text="many").click()
+    return page
+
+
+def shows(page: Page, shown: str, top: float) -> None:
+    """Wait until the panel has this beneath its title, scrolled so far."""
+    expect(page.locator(f"#files > {shown}")).to_be_visible()
+    until(page, lambda: page.locator("#files-panel").evaluate("panel => panel.scrollTop") == top)
+
+
+@pytest.mark.parametrize("viewport", [{"width": 384, "height": 854}, WIDE])
+def test_a_file_opens_at_its_top_and_the_list_where_it_was_left(
+    scripted: Site, visitors: Visitors, viewport: dict[str, int]
+) -> None:
+    page = with_many_files(scripted, visitors, viewport)
+    panel, up = page.locator("#files-panel"), page.locator(".files__title .files__link")
+    top = panel.evaluate("panel => { panel.scrollTop = panel.scrollHeight; return panel.scrollTop; }")
+    assert top > 2000
+    for back in (up.click, up.click if viewport == WIDE else page.go_back):
+        rows(page).get_by_role("link", name="long.txt").click()
+        shows(page, ".files__code", 0)
+        back()
+        shows(page, ".files__rows", top)
+    rows(page).get_by_role("link", name="words.md").click()
+    shows(page, ".files__document", 0)
+    panel.evaluate("panel => { panel.scrollTop = 1000; }")
+    page.locator("#files").evaluate("files => files.setAttribute('data-old', '')")
+    page.locator("#files").dispatch_event("files-changed")  # as where the agent has changed something
+    expect(page.locator("#files[data-old]")).to_have_count(0)
+    shows(page, ".files__document", 1000)
+    page.get_by_role("link", name="Source").evaluate("link => link.click()")
+    shows(page, ".files__code", 0)
+    for _time in range(2):  # from the file, and from the list
+        page.keyboard.press("Escape")
+        expect(panel).to_be_hidden()
+        page.click(".bar__files")
+        if viewport == WIDE and up.count():
+            up.click()
+        shows(page, ".files__rows", top)
+
+
+@pytest.mark.parametrize("viewport", [{"width": 384, "height": 854}, WIDE])
+def test_a_folder_opens_at_its_top(scripted: Site, visitors: Visitors, viewport: dict[str, int]) -> None:
+    page = with_many_files(scripted, visitors, viewport)
+    folder = page.get_by_role("link", name="node_modules")
+    folder.scroll_into_view_if_needed()
+    top = page.locator("#files-panel").evaluate("panel => panel.scrollTop")
+    assert top > 0
+    folder.click()
+    expect(page.locator(".files__path")).to_have_text("node_modules")
+    shows(page, ".files__rows", 0)
+    page.click(".files__title .files__link")
+    expect(page.locator(".files__path")).to_have_count(0)
+    shows(page, ".files__rows", top)
+    rows(page).get_by_role("link", name="words.md").evaluate("link => link.click()")
+    shows(page, ".files__document", 0)
+    choose(page, "words.md").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    shows(page, ".files__rows", top)
+
+
 def test_an_open_file_stays_as_the_screen_is_turned(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(writes("a.txt", "some text"), Reply(text="Written."))
     page = visitors.enter(scripted, viewport={"width": 820, "height": 1180})
