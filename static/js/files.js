@@ -68,12 +68,12 @@ onContent((signal) => {
     else show(link.href);
   }, { signal });
 
-  // Over the page, a file that is opened from the list has an entry of the history of its own: Back leads to the list.
-  const upLink = () => panel.querySelector(".files--one > .files__title > .files__link");
+  // Over the page, what is opened from the list has an entry of the history of its own: Back leads to the list.
+  const upLink = () => panel.querySelector("#files > .files__title > .files__link");
   panel.addEventListener("click", (event) => {
     const link = event.target.closest(".files__link");
     if (!link || beside.matches) return;
-    if (link.closest(".file-row")) {
+    if (link.closest(".file-row") && !history.state?.file) {
       history.pushState({ cover: true, file: true }, "");
       globalThis.navigation?.updateCurrentEntry({ state: { cover: true } });
     } else if (link === upLink() && history.state?.file) {

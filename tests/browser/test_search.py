@@ -262,28 +262,28 @@ def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visi
 
 
 def test_a_file_in_another_version_is_a_click_away(scripted: Site, visitors: Visitors) -> None:
-    writes = Call("write_file", {"path": "notes.md", "content": "A bandicoot."})
+    writes = Call("write_file", {"path": "bandicoot.md", "content": "A bandicoot."})
     scripted.model.script(
-        Reply(tool_calls=[writes]), Reply("Written."), Reply("Nothing here. I had [the notes](notes.md).")
+        Reply(tool_calls=[writes]), Reply("Written."), Reply("Nothing here. I had [the notes](bandicoot.md).")
     )
     visitors.expected.append("404 (Not Found)")
     page = visitors.enter(scripted, viewport={"width": 1440, "height": 900})
     ask_twice(page)
     talk = page.url
-    wait_until_found(page, "notes.md")
-    search(page, "notes.md")
+    wait_until_found(page, "bandicoot.md")
+    search(page, "bandicoot.md")
     page.locator(".search-place[data-kind='file']").get_by_role("link").click()
-    expect(page.get_by_text("“notes.md” is in another version of this conversation.")).to_be_visible()
+    expect(page.get_by_text("“bandicoot.md” is in another version of this conversation.")).to_be_visible()
     page.get_by_role("button", name="Show that version").click()
     expect(page.get_by_text("A bandicoot.")).to_be_visible()
-    expect(page).to_have_url(f"{talk}files/file/?path=notes.md")
+    expect(page).to_have_url(f"{talk}files/file/?path=bandicoot.md")
     page.go_back()
-    page.wait_for_url("**/conversations/?q=notes.md**")
+    page.wait_for_url("**/conversations/?q=bandicoot.md**")
 
     page.goto(talk)
     at_rest(page)
     page.get_by_role("button", name="Next version").click()
-    page.get_by_role("link", name="the notes").click()
+    turns(page).last.get_by_role("link", name="the notes").click()
     beside = page.locator("#files-panel")
     beside.get_by_role("button", name="Show that version").click()
     expect(beside.get_by_text("A bandicoot.")).to_be_visible()
@@ -326,24 +326,24 @@ def test_the_notices_above_the_composer_are_whole_beside_a_long_list(
             until(page, lambda place=place: place.evaluate(TOPMOST))  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("way", ["within", "load"])
+@pytest.mark.parametrize(("way", "word"), [("within", "capybara"), ("load", "axolotl")])
 def test_a_hit_near_the_end_is_in_view_above_an_open_list(
-    scripted: Site, visitors: Visitors, way: str
+    scripted: Site, visitors: Visitors, way: str, word: str
 ) -> None:
     page = visitors.enter(scripted, viewport={"width": 1280, "height": 720})
-    scripted.model.script(todo(*["completed"] * 6), Reply(ANSWER), Reply("A capybara answers."))
+    scripted.model.script(todo(*["completed"] * 6), Reply(ANSWER), Reply("It answers."))
     begin(page, "Plan it")
     at_rest(page)
-    send(page, "And the capybara?")
+    send(page, f"And the {word}?")
     at_rest(page)
-    wait_until_found(page, "capybara")
+    wait_until_found(page, word)
     page.locator(".turn__list").click()
     is_open(page)
     if way == "within":
         page.get_by_role("link", name="Board").click()
     else:
         page.goto("/board/")
-    search(page, "capybara")
+    search(page, word)
     hit = page.locator(".search-place[data-kind='message']", has_text="And the").get_by_role("link")
     if way == "within":
         hit.click()
