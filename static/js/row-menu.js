@@ -32,7 +32,6 @@
     for (const form of menu().querySelectorAll("form")) form.action = `${address}organise/`;
     document.querySelector("#row-delete form").action = `${address}delete/`;
     document.getElementById("row-delete-title").textContent = about.querySelector(".conversation-row__title").textContent;
-    document.getElementById("row-delete-running").hidden = !about.querySelector(".conversation-row__active");
   });
 
   document.addEventListener("click", (event) => {
@@ -47,6 +46,7 @@
   document.addEventListener("click", (event) => {
     if (!event.target.closest?.("[commandfor=row-delete][command=show-modal]")) return;
     wasOpenAt = sidebar().matches(":popover-open") ? shown.path : null;
+    document.getElementById("row-delete-running").hidden = !row()?.querySelector(".conversation-row__active");
   }, true);
   document.addEventListener("close", (event) => {
     if (event.target.id !== "row-delete") return;

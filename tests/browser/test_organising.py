@@ -389,23 +389,31 @@ def test_who_deletes_a_running_conversation_is_told_that_it_stops(site: Site, vi
     begin(page, "Long work")
     consequence = "The running turn is stopped."
 
-    def expect_in_both(*, told: bool) -> None:
-        page.get_by_role("button", name="Conversation menu").click()
-        page.locator("#conversation-menu").get_by_role("button", name="Delete").click()
-        expect(page.locator("#delete-dialog").get_by_text(consequence)).to_be_visible(visible=told)
-        page.keyboard.press("Escape")
+    def open_menu() -> None:
         line = page.locator("#sidebar .conversation-row", has_text="Long work")
         line.hover()
         line.get_by_role("button", name="Actions").click()
+
+    def expect_in_row(*, told: bool) -> None:
         page.locator("#row-menu").get_by_role("button", name="Delete").click()
         expect(page.locator("#row-delete").get_by_text(consequence)).to_be_visible(visible=told)
         page.keyboard.press("Escape")
         page.keyboard.press("Escape")
 
+    def expect_in_both(*, told: bool) -> None:
+        page.get_by_role("button", name="Conversation menu").click()
+        page.locator("#conversation-menu").get_by_role("button", name="Delete").click()
+        expect(page.locator("#delete-dialog").get_by_text(consequence)).to_be_visible(visible=told)
+        page.keyboard.press("Escape")
+        open_menu()
+        expect_in_row(told=told)
+
     expect_in_both(told=True)
+    open_menu()
     gate.set()
     at_rest(page)
     expect(page.locator("#sidebar .conversation-row__active")).to_have_count(0)
+    expect_in_row(told=False)
     expect_in_both(told=False)
 
 
