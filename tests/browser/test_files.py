@@ -241,6 +241,7 @@ def test_a_folder_opens_at_its_top(scripted: Site, visitors: Visitors, viewport:
     shows(page, ".files__rows", top)
     if viewport != WIDE:
         folder.click()
+        expect(page.locator(".files__path")).to_have_text("node_modules")
         page.locator(".file-row .files__link").first.click()
         expect(page.locator(".files--one")).to_be_visible()
         page.go_back()
