@@ -1133,6 +1133,22 @@ def test_a_long_list_ends_at_its_last_item(scripted: Site, visitors: Visitors, h
     assert scrolled == ([False, True] if height < 704 else [True, False]), "not one within the other"
 
 
+def test_the_foot_of_an_open_list_is_in_view_beside_a_long_draft(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", *["pending"] * 6), Reply(text="One is done."))
+    page = visitors.enter(scripted, viewport={"width": 1280, "height": 800})
+    begin(page, "Work")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    page.fill("#composer-text", "\n".join(f"Line {number}" for number in range(12)))
+    foot, dismiss = panel(page).locator(".todo-panel__foot"), page.get_by_role("button", name="Dismiss")
+    until(page, lambda: page.locator(".dock__above").evaluate("box => box.scrollHeight > box.clientHeight"))
+    expect(foot).to_be_in_viewport(ratio=1)
+    around, place = foot.bounding_box(), dismiss.bounding_box()
+    assert around and place
+    assert around["y"] <= place["y"] <= place["y"] + place["height"] <= around["y"] + around["height"]
+
+
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
 def test_no_item_stays_faded_once_all_have_room(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
