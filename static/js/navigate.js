@@ -207,14 +207,16 @@ const redraw = async () => {
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 
-  // A page that is loaded again is where it was, but for its end, which may be further down by now.
+  // A page that is loaded again, or by Back, is where it was, but for its end, which may be further down by now.
   const PLACE = "place";
   addEventListener("pagehide", () => content() && keptInTab.set(PLACE, JSON.stringify({ path: location.pathname, ...position() })));
   queueMicrotask(() => {
-    const left = JSON.parse(keptInTab.get(PLACE) || "null");
+    const was = JSON.parse(keptInTab.get(PLACE) || "null");
     keptInTab.set(PLACE, null);
-    const isAgain = performance.getEntriesByType("navigation")[0]?.type === "reload" && left?.path === location.pathname;
-    if (!isAgain || location.hash || left.atEnd) return;
+    const { type } = performance.getEntriesByType("navigation")[0] ?? {};
+    const reloaded = type === "reload" && was?.path === location.pathname ? was : null;
+    const left = type === "back_forward" ? globalThis.navigation?.currentEntry.getState() : reloaded;
+    if (left?.scroll === undefined || location.hash || left.atEnd) return;
     const isHere = document.getElementById(left.id ?? left.from) !== null;
     const earlier = document.getElementById("earlier");
     if (!isHere && !earlier) return;

@@ -331,3 +331,21 @@ def test_one_revision_is_marked(page: Page) -> None:
         "all => all.filter((each) => getComputedStyle(each).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
     )
     assert page.locator(".timeline__entry--revision").evaluate_all(marked) == 1
+
+
+def test_back_from_the_plan_leads_to_the_call_that_led_there(scripted: Site, visitors: Visitors) -> None:
+    lines = "\n\n".join(f"Line {number}." for number in range(60))
+    work = Reply(tool_calls=[("bash", {"command": "true"})])
+    scripted.model.script(todo("in_progress"), work, todo("completed"), Reply(text=lines))
+    page = visitors.enter(scripted)
+    begin(page, "Do one thing")
+    at_rest(page)
+    unfold(page)
+    card = page.locator(".tool-call", has_text="bash")
+    card.locator("summary").first.click()
+    card.get_by_role("link", name="Show in plan").click()
+    page.wait_for_url("**/plan/**")
+    page.go_back()
+    page.wait_for_url(re.compile(r"/conversations/[0-9a-f-]{36}/$"))
+    expect(card).to_be_in_viewport()
+    expect(page.get_by_text("Line 59.")).not_to_be_in_viewport()
