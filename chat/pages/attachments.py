@@ -18,6 +18,8 @@ from chat.pages.signed_in import SignedInRequest
 def uploads_of(request: SignedInRequest) -> list[Upload]:
     """The request's files. Raises UploadRefused if they are too many or too large."""
     uploads = cast("list[Upload]", request.FILES.getlist("files"))
+    for upload in uploads:
+        upload.name = (upload.name or "").replace("%22", '"')  # as browsers send a quotation mark in a name
     check_uploads(uploads)
     return uploads
 

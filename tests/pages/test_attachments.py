@@ -110,6 +110,15 @@ def test_a_later_message_brings_files(
     assert [path.name for path in (workspaces / str(conversation.pk) / "uploads").iterdir()] == ["a.txt"]
 
 
+def test_a_quotation_mark_in_a_name_is_not_shown_as_browsers_send_it(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    form = {"text": "Read", "files": file("my%22notes%22.txt")}
+    owners.post(f"/conversations/{conversation.pk}/messages/", form)
+    [attached] = conversation.path.latest("pk").attachments
+    assert attached.path == "uploads/my_notes_.txt"
+
+
 def test_of_a_deleted_picture_messages_have_only_the_name(
     owners: Client, conversation: Conversation, failed: Turn
 ) -> None:
