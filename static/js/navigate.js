@@ -102,7 +102,7 @@ const redraw = async () => {
       const kept = formData && !answer.ok ? typed() : [];
       await put(page, address.pathname);
       for (const [id, value] of kept) if (document.getElementById(id)) document.getElementById(id).value = value;
-      address.hash = formData?.get("place") ?? ""; // a fetched redirect has none
+      address.hash = document.getElementById(formData?.get("place"))?.id ?? ""; // a fetched redirect has none
       if (answer.redirected) history.replaceState(null, "", address);
     } catch (error) {
       if (signal.aborted) return;

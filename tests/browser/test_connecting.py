@@ -197,6 +197,7 @@ def test_a_server_on_this_machine_is_offered_from_the_start(
     expect(page.locator(".local-server")).to_contain_text(f"found at {urlsplit(model.base_url).netloc}.")
     page.click("text=Use it")
     expect(page.locator(".local-server")).to_have_count(0)
+    assert not urlsplit(page.url).fragment
     begin(page, "Who are you?")
     at_rest(page)
     expect(last_turn(page, "completed")).to_contain_text("I am the scripted one.")
