@@ -98,7 +98,7 @@ def version_with(conversation: Conversation, path: str) -> int | None:
     """The end of the newest path that is not shown and has the file; 0 if none has, None if not known."""
     ends = conversation.turns.filter(on_path=False, children=None).order_by("-pk")
     turns = list(ends.values_list("pk", flat=True))
-    if not turns:
+    if not turns or conversation.workspace:  # a folder chosen by the user is the same for all versions
         return 0
     return _use_checkpoints(conversation, lambda each: each.turn_with(relative(path), turns))
 

@@ -587,6 +587,9 @@ def test_a_file_of_another_version_says_so_and_leads_to_it(
     remove_checkpoints(conversation.pk)
     unknown = owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
     assert "not in this version of the conversation: it is in another one, or was deleted" in unknown
+    Conversation.objects.update(workspace=work)
+    chosen = owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
+    assert "not there any more: it was deleted or renamed" in chosen, "all versions have the folder's files"
 
 
 def test_columns_of_numbers_are_aligned_at_their_end(
