@@ -109,10 +109,11 @@
     };
     new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
-    // A list that does not scroll any more would keep the fade of the place to which it was scrolled.
+    // A list that does not scroll any more would keep the fade of the place to which it was scrolled. The slot itself may
+    // be morphed to what the server knows of it.
     const fits = () => {
       const list = slot.querySelector(".todo-panel__list");
-      slot.toggleAttribute("data-fits", !list || list.scrollHeight <= list.clientHeight);
+      slot.closest(".dock").toggleAttribute("data-list-fits", !list || list.scrollHeight <= list.clientHeight);
     };
     const sized = new ResizeObserver(fits);
     sized.observe(slot);
