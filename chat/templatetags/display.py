@@ -12,15 +12,16 @@ from django import template
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from chat.connections.mcp_sentence import mcp_sentence
 from chat.files.tree import address, shown
 from chat.live.activity import activity_of
+from chat.live.board import BoardEntry
 from chat.live.profile_facts import Fact, change_of, facts_of, setup_of
 from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
-from chat.models import BulkAct, Profile, ToolCall
+from chat.models import BulkAct, Profile, ToolCall, Turn
 from chat.models.usage import TOKENS, Totals
 from chat.pages.bulk import act_message
 from chat.pages.settings.plans import percent
@@ -114,6 +115,22 @@ def running_for(since: datetime.datetime) -> str:
     """The same, as `12 s` in the first minute."""
     seconds = max(0, int((timezone.now() - since).total_seconds()))
     return _("%(seconds)s s") % {"seconds": seconds} if seconds < 60 else elapsed(since)
+
+
+@register.filter
+def doing(item: Mapping[str, Any]) -> str:
+    """What an item of a list says while it is worked on."""
+    return str((item["status"] == "in_progress" and item.get("active_form")) or item["content"])
+
+
+@register.filter
+def queue_text(turn: Turn | BoardEntry) -> str:
+    """What a queued turn waits for."""
+    if turn.waits_for_share:
+        return _("Queued: your other conversations are using all your slots")
+    if not (ahead := turn.ahead):
+        return _("Waiting for the agent")
+    return ngettext("Queued, %(ahead)s turn ahead", "Queued, %(ahead)s turns ahead", ahead) % {"ahead": ahead}
 
 
 @register.filter

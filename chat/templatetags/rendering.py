@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from django import template
 from django.template import Context
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from chat.files.baseline import baseline_of
 from chat.files.conversation_workspace import workspace_of
@@ -192,6 +194,21 @@ def plainly(value: object) -> str:
         else character
         for character in str(value)
     )
+
+
+@register.filter
+def approval_question(call: ToolCall) -> SafeString:
+    """What the user is asked before the call may run."""
+    path = call.parsed_arguments.get("path")
+    if call.name == "bash":
+        question = _("Allow this command?")
+    elif path and call.name == "write_file":
+        question = _("Allow the agent to write <code>%(path)s</code>?")
+    elif path and call.name == "edit_file":
+        question = _("Allow the agent to edit <code>%(path)s</code>?")
+    else:
+        question = _("Allow the agent to use <code>%(tool)s</code>?")
+    return mark_safe(question % {"path": escape(plainly(path)), "tool": escape(call.name)})  # noqa: S308
 
 
 @register.filter
