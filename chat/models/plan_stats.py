@@ -81,7 +81,7 @@ COUNTS = tuple(
     for field in PlanFigures._meta.concrete_fields
     if isinstance(field, models.PositiveIntegerField | models.PositiveBigIntegerField)
 )
-VERSION = 2  # of the figures' definitions; figures of another version are counted again
+VERSION = 3  # of the figures' definitions; figures of another version are counted again
 
 
 class PlanCount(models.Model):

@@ -11,7 +11,7 @@ The evidence of an item consists of **spans**, each a stretch of one turn:
 - A step belongs to the spans that are open when it starts. So the step that writes a list belongs to the item
   that the list ends, and later calls of that step to the item that it starts.
 - Todo writes, accepted or refused, are not evidence, but their steps' tokens count.
-- A removed item keeps its evidence.
+- A removed item keeps its evidence, also who completed it if the removal is undone.
 
 Work in turns after the plan's last list does not count: no list ties it to the plan.
 
@@ -233,9 +233,9 @@ class EvidenceBuilder:
             self.turn, self.steps = revision.turn, deque(revision.turn.steps.all())
         self._start_steps(revision)
         states = {item["id"]: item["status"] for item in revision.row.items}
-        before = self.states or {}
-        self._complete(revision, [item for item in states if states[item] == "completed" != before.get(item)])
-        for item in [item for item in states if before.get(item) == "completed" != states[item]]:
+        done = [item for item in states if states[item] == "completed"]
+        self._complete(revision, [item for item in done if not self.works[item].completed])
+        for item in self.works.keys() & (states.keys() - done):
             self.works[item].completed = False
         for item in [item for item in self.in_progress if states.get(item) != "in_progress"]:
             self.in_progress.pop(item).ended = revision.row.created_at

@@ -41,7 +41,7 @@ class Plan:
 
 
 def plans_of(conversation: Conversation) -> list[Plan]:
-    """The plans, oldest first. A list that shares no item with the previous one starts a new plan, unless the
+    """The plans, oldest first. A list that shares no item with the plan so far starts a new one, unless the
     user adds to items that were skipped.
 
     A plan covers the turns from its first revision to its last. If two plans meet in one turn, the entries

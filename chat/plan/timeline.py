@@ -106,13 +106,12 @@ def timeline_of(
 
 
 def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
-    since, listed, had_any, has_skips = rows[0].turn_id, set[str](), False, False
+    since, known, has_skips = rows[0].turn_id, set[str](), False
     for row in rows:
-        begins = begins_a_plan(row, listed, had_any=had_any, has_skips=has_skips)
-        listed = {item["id"] for item in row.items}
-        had_any = bool(row.items) or (had_any and not begins)
-        has_skips = bool(row.skipped) or (has_skips and not begins)
-        since = row.turn_id if begins else since
+        if begins_a_plan(row, known, has_skips=has_skips):
+            since, known, has_skips = row.turn_id, set(), False
+        known |= {item["id"] for item in row.items}
+        has_skips = has_skips or bool(row.skipped)
     return since
 
 
@@ -141,14 +140,14 @@ def _with_steps(turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
     return calls
 
 
-def begins_a_plan(row: TodoRevision, listed: Collection[str], *, had_any: bool, has_skips: bool) -> bool:
-    """Whether the list starts a new plan: it shares no item with `listed`, the ids of the last list.
+def begins_a_plan(row: TodoRevision, known: Collection[str], *, has_skips: bool) -> bool:
+    """Whether the list starts a new plan: it has no item of the current one, whose ids are `known`.
 
-    `had_any` says whether the current plan has had items. While it `has_skips`, items that the user skipped
-    and still sees on the list, what the user adds belongs to it.
+    While that `has_skips`, items that the user skipped and still sees on the list, what the user adds
+    belongs to it.
     """
-    goes_on = any(item["id"] in listed for item in row.items) or (row.is_by_user and has_skips)
-    return bool(row.items and had_any and not goes_on)
+    goes_on = any(item["id"] in known for item in row.items) or (row.is_by_user and has_skips)
+    return bool(row.items and known and not goes_on)
 
 
 class _TimelineBuilder:
@@ -186,9 +185,9 @@ class _TimelineBuilder:
         self, turn: Turn, number: int, row: TodoRevision, call: ToolCall | None, *, last: bool
     ) -> Revision:
         row.turn, row.tool_call = turn, None if row.is_by_user else call
-        listed = {line.item["id"] for line in self.lines if not line.is_removed}
+        known = {line.item["id"] for line in self.lines}
         has_skips = any(line.skipped for line in self.lines)
-        if begins_a_plan(row, listed, had_any=bool(self.lines), has_skips=has_skips):
+        if begins_a_plan(row, known, has_skips=has_skips):
             self.plan += 1
             self.lines = []
         self.lines = lines_of(row.items, self.lines, row.skipped, by_user=row.is_by_user)

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from chat.models import ToolCall, Turn
+from chat.plan.difference import Kind
 from chat.plan.evidence import Evidence, ItemWork, evidence_of
 from chat.plan.history import plans_of
 from tests.plan.conftest import Work
@@ -245,6 +246,23 @@ def test_ticked_again_after_the_person_said_it_was_not_done(work: Work) -> None:
 
 def test_what_the_person_ticked_and_the_agent_opened_again(work: Work) -> None:
     work.write("a >").look("one").edit("a x").write("a >").end()
+    assert not found(work)["a"].by_person
+    assert calls(work, "a") == ["one"]
+
+
+def test_an_item_whose_removal_was_undone_is_what_it_was(work: Work) -> None:
+    work.write("a >", "b -").look("one").write("a x", "b -").edit("a x", "b x").end()
+    work.edit("b x").edit("a x", "b x").edit("a x").edit("a x", "b x")
+    assert [found(work)[item].by_person for item in "ab"] == [False, True]
+    assert calls(work, "a") == ["one"]
+    work.edit("b x").edit("a x", "b x").edit("a -", "b x").edit("a x", "b x")
+    assert found(work)["a"].by_person, "checked off anew"
+
+
+def test_the_only_item_whose_removal_was_undone_is_what_it_was(work: Work) -> None:
+    work.write("a >").look("one").write("a x").end().edit().edit("a x")
+    [plan] = plans_of(work.conversation)
+    assert plan.latest.lines[0].kinds == (Kind.RESTORED,)
     assert not found(work)["a"].by_person
     assert calls(work, "a") == ["one"]
 

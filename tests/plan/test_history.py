@@ -165,6 +165,17 @@ def test_the_latest_plan_alone_is_the_same(work: Work, lists: list[str], turns: 
     assert shape(latest) == shape(plans_of(work.conversation)[-1])
 
 
+def test_the_latest_plan_after_an_undone_removal_is_the_same(work: Work) -> None:
+    work.write("a x").end().go_on().write("n x").end().edit().edit("n x")
+    latest = latest_plan_of(work.conversation)
+    assert latest is not None
+    assert (
+        shape(latest)
+        == shape(plans_of(work.conversation)[-1])
+        == ["Message", "list 2", "completed", "yours 3", "yours 4"]
+    )
+
+
 def test_the_latest_plan_where_there_is_none(work: Work) -> None:
     assert latest_plan_of(work.look("a").end().conversation) is None
 

@@ -77,6 +77,11 @@ def test_what_the_person_did_is_counted_apart(work: Work) -> None:
     assert told(row, "lists", "finished", "finished_together", "ticked", "skipped") == (2, 2, 1, 1, 1)
 
 
+def test_an_undone_removal_is_not_counted(work: Work) -> None:
+    work.write("a x").end().edit().edit("a x")
+    assert told(counted(work), "lists", "completed", "ticked", "timed") == (1, 1, 0, 1)
+
+
 def test_reminders_and_the_lists_that_follow(work: Work) -> None:
     work.write("a >").look("1", "2", "3", "4").write("a >").look("5", "6").refused().end()
     for number, is_given in ((3, True), (5, True), (6, True), (7, True), (8, True)):
