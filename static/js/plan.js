@@ -49,6 +49,16 @@ onContent((signal) => {
     if (way) step(Number(slider().value) + way, event.target.rel);
   }, { signal });
 
+  // The arrow at the page's top leads to where the user came from, as Back does, if that is the conversation.
+  document.querySelector(".bar__back").addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const before = globalThis.navigation?.entries().slice(0, navigation.currentEntry.index) ?? [];
+    const came = before.findLast(({ url }) => new URL(url).pathname !== location.pathname);
+    if (!came || new URL(came.url).pathname !== event.currentTarget.pathname) return;
+    event.preventDefault();
+    history.go(came.index - navigation.currentEntry.index);
+  }, { signal });
+
   // The sidebar is told how far the plan is, and when the work ends.
   const row = () => document.querySelector(`#sidebar a[href="${new URL("..", location.href).pathname}"]`)?.closest(".conversation-row");
   const progress = () => row() && `${row().querySelector(".conversation-row__plan").textContent} ${row().querySelector(".conversation-row__active")?.dataset.status}`;

@@ -333,7 +333,9 @@ def test_one_revision_is_marked(page: Page) -> None:
     assert page.locator(".timeline__entry--revision").evaluate_all(marked) == 1
 
 
-def test_back_from_the_plan_leads_to_the_call_that_led_there(scripted: Site, visitors: Visitors) -> None:
+@pytest.fixture
+def card(scripted: Site, visitors: Visitors) -> Locator:
+    """A call far above the end of its conversation, opened."""
     lines = "\n\n".join(f"Line {number}." for number in range(60))
     work = Reply(tool_calls=[("bash", {"command": "true"})])
     scripted.model.script(todo("in_progress"), work, todo("completed"), Reply(text=lines))
@@ -343,9 +345,45 @@ def test_back_from_the_plan_leads_to_the_call_that_led_there(scripted: Site, vis
     unfold(page)
     card = page.locator(".tool-call", has_text="bash")
     card.locator("summary").first.click()
-    card.get_by_role("link", name="Show in plan").click()
-    page.wait_for_url("**/plan/**")
-    page.go_back()
-    page.wait_for_url(re.compile(r"/conversations/[0-9a-f-]{36}/$"))
+    return card
+
+
+def is_back_at(card: Locator) -> None:
+    card.page.wait_for_url(re.compile(r"/conversations/[0-9a-f-]{36}/$"))
     expect(card).to_be_in_viewport()
-    expect(page.get_by_text("Line 59.")).not_to_be_in_viewport()
+    expect(card.page.get_by_text("Line 59.")).not_to_be_in_viewport()
+
+
+def test_back_from_the_plan_leads_to_the_call_that_led_there(card: Locator) -> None:
+    card.get_by_role("link", name="Show in plan").click()
+    card.page.wait_for_url("**/plan/**")
+    card.page.go_back()
+    is_back_at(card)
+
+
+def test_the_arrow_of_the_plan_leads_to_the_call_that_led_there(card: Locator) -> None:
+    """Also after a step to another revision, a link to a place in the page, and a reload."""
+    page = card.page
+    arrow = page.get_by_role("link", name="Back to the conversation")
+    card.get_by_role("link", name="Show in plan").click()
+    shows(page, 2)
+    arrow.click()
+    is_back_at(card)
+    page.go_forward()
+    shows(page, 2)
+    page.keyboard.press("ArrowLeft")
+    shows(page, 1)
+    page.get_by_role("link", name="Revision 1 of 2").click()
+    page.wait_for_url("**#revision-*")
+    page.reload()
+    shows(page, 1)
+    arrow.click()
+    is_back_at(card)
+
+
+def test_the_arrow_of_a_plan_in_a_new_tab_leads_to_the_end_of_the_conversation(card: Locator) -> None:
+    with card.page.context.expect_page() as opened:
+        card.get_by_role("link", name="Show in plan").click(modifiers=["ControlOrMeta"])
+    tab = opened.value
+    tab.get_by_role("link", name="Back to the conversation").click()
+    expect(tab.get_by_text("Line 59.")).to_be_in_viewport()
