@@ -18,7 +18,7 @@ from chat.live.usage_text import format_duration, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, TodoRevision, ToolCall, Turn
 from chat.models.follow_up import own_words
 from chat.models.tool_call import READER
-from chat.plan.difference import Kind, Line
+from chat.plan.difference import Line, change_text
 from chat.plan.history import Plan
 from chat.plan.timeline import Revision
 
@@ -94,20 +94,8 @@ def _revision(revision: Revision) -> Iterator[str]:
     counts = f"{row.done}/{row.total}{_dismissed(row)}"
     yield f"{revision.number}. {_time(row.created_at)} · {counts}{who}{unchanged}"
     for line in revision.changed:
-        kinds = pgettext("list", ", ").join(_kind(kind, line) for kind in line.kinds)
+        kinds = pgettext("list", ", ").join(change_text(line, kind) for kind in line.kinds)
         yield f"    - {inline(line.item['content'])}" + _(": ") + kinds
-
-
-def _kind(kind: Kind, line: Line) -> str:
-    words = {
-        Kind.ADDED: _("added"),
-        Kind.RESTORED: _("restored"),
-        Kind.REMOVED: _("skipped") if line.skipped else _("removed"),
-        Kind.REWORDED: _("edited"),
-        Kind.MOVED: _("moved"),
-    }
-    states = {"completed": _("done"), "in_progress": _("started"), "pending": _("reopened")}
-    return words.get(kind) or states[line.item["status"]]
 
 
 def _turn(number: int, turn: Turn) -> Iterator[str]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 Item = Mapping[str, Any]
 
 
@@ -40,6 +42,19 @@ class Line:
     @property
     def is_removed(self) -> bool:
         return self.gone or Kind.REMOVED in self.kinds
+
+
+def change_text(line: Line, kind: Kind) -> str:
+    """One of the item's changes in words."""
+    words = {
+        Kind.ADDED: _("added"),
+        Kind.RESTORED: _("restored"),
+        Kind.REMOVED: _("skipped") if line.skipped else _("removed"),
+        Kind.REWORDED: _("edited"),
+        Kind.MOVED: _("moved"),
+    }
+    states = {"completed": _("done"), "in_progress": _("started"), "pending": _("reopened")}
+    return words.get(kind) or states[line.item["status"]]
 
 
 def lines_of(

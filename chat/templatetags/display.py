@@ -25,12 +25,14 @@ from chat.models import BulkAct, Profile, ToolCall, Turn
 from chat.models.usage import TOKENS, Totals
 from chat.pages.bulk import act_message
 from chat.pages.settings.plans import percent
+from chat.plan.difference import change_text
 from chat.plan.evidence import Evidence
 
 register = template.Library()
 register.filter("file_address", address)
 register.filter("file_name", shown)
 register.filter("mcp_sentence", mcp_sentence)
+register.filter("change_text", change_text)
 
 MAX_CALLS = 50  # listed per item; the timeline has all
 
