@@ -28,6 +28,9 @@
   const CHOICES = ["profile", "model", "workspace"];
   const CHOSEN = "chosen for the first message";
   const choicesOf = ({ elements }) => Object.fromEntries(CHOICES.filter((name) => elements[name]).map((name) => [name, elements[name].value]));
+  // When each page that had the draft last changed it. One that has all changes of another is what became of it.
+  let typed = {};
+  const isChangedSince = (draft, other) => Object.entries(draft.typed ?? {}).some(([id, at]) => !(at <= other.typed?.[id]));
   const keep = (places = [kept, keptInTab]) => {
     const { client_id } = composer().elements;
     const text = field();
@@ -37,9 +40,14 @@
       choices: choicesOf(composer()),
       sent: text.value === text.dataset.sent,
       client_id: client_id.value,
+      typed,
     };
     const isEmpty = !text.value.trim() && !draft.files.length && !draft.sent;
-    for (const each of places) each.set(place(), isEmpty ? null : JSON.stringify(draft));
+    if (isEmpty) typed = {};
+    for (const each of places) {
+      if (isEmpty && each === kept && isChangedSince(draftOf(place()), draft)) continue; // another tab has that one
+      each.set(place(), isEmpty ? null : JSON.stringify(draft));
+    }
   };
   const draftOf = (where, storage = kept) => {
     try {
@@ -50,6 +58,11 @@
   };
   // Two tabs may be at the same page: each has what was typed in it.
   const ownDraft = () => (keptInTab.get(place()) ? draftOf(place(), keptInTab) : draftOf(place()));
+  // Whether a draft is, or became in another tab, what was sent or emptied there, and was not changed since.
+  const isDone = (draft, was) => {
+    if (was.sent && draft.text === was.text && `${draft.files ?? ""}` === `${was.files ?? ""}`) return true;
+    return Object.keys(draft.typed ?? {}).length > 0 && !isChangedSince(draft, was);
+  };
 
   // An address that says what to begin with has the last word; what is not offered any more is not chosen.
   const choose = (choices) => {
@@ -173,7 +186,8 @@
       const was = kept.get(key);
       const answer = await sendFrom(path, draft);
       if (kept.get(key) !== was) continue;
-      if (answer?.ok && draftOf(key, keptInTab).client_id === draft.client_id) forgetDraft(path);
+      const own = draftOf(key, keptInTab);
+      if (answer?.ok && (own.client_id === draft.client_id || isDone(own, draft))) forgetDraft(path);
       else if (answer?.ok) kept.set(key, null); // what this tab has there is another message
       else if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
     }
@@ -189,6 +203,8 @@
     for (const draft of takeLeft()) deliver(draft, signal);
     const draft = ownDraft();
     text.value ||= draft.text ?? "";
+    // On the first page each tab begins a conversation of its own, also with what it took from another.
+    typed = (isLive && text.value === draft.text && draft.typed) || {};
     // A page that the browser kept has an id that it may have used since.
     const isRefused = text.defaultValue !== ""; // the server gave it back
     const isSent = draft.sent && text.value === draft.text && !isRefused;
@@ -208,15 +224,13 @@
     composer().addEventListener("lost", () => wait(signal)); // with its files
   });
 
-  // Another tab sent what stands here, too.
+  // Another tab sent or emptied what stands here, too.
   addEventListener("storage", ({ key, oldValue, newValue }) => {
     if (!key?.startsWith(draftKey("")) || newValue) return;
     const was = JSON.parse(oldValue);
-    const own = draftOf(key, keptInTab);
-    if (was.sent && own.text === was.text && `${own.files}` === `${was.files}`) keptInTab.set(key, null);
+    if (isDone(draftOf(key, keptInTab), was)) keptInTab.set(key, null);
     if (!composer() || key !== place()) return;
-    const isSame = field().value === was.text && `${filesOf(composer())}` === `${was.files ?? ""}`;
-    if (was.sent && isSame && !onItsWay()) {
+    if (isDone({ text: field().value, files: filesOf(composer()), typed }, was) && !onItsWay()) {
       field().value = "";
       composer().elements.files?.dispatchEvent(new Event("files-sent"));
     }
@@ -230,6 +244,7 @@
     note("");
     if (begun !== null && text.value.startsWith(begun)) return keptInTab.set(NEXT, text.value.slice(begun.length));
     if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();
+    typed = { ...typed, [composer().elements.client_id.value]: Date.now() };
     keep();
   });
 

@@ -390,6 +390,16 @@ def drafted_in_two_tabs(scripted: Site, visitors: Visitors) -> tuple[Page, Page]
     return page, other
 
 
+def look_at_the_board(page: Page) -> None:
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+
+
+def come_back(page: Page) -> None:
+    page.go_back()
+    page.wait_for_selector(LIVE)
+
+
 def test_a_draft_that_another_tab_sent_is_gone(scripted: Site, visitors: Visitors) -> None:
     page, other = drafted_in_two_tabs(scripted, visitors)
     scripted.model.script(Reply(text="Once."))
@@ -417,10 +427,11 @@ def test_each_tab_has_its_own_draft(scripted: Site, visitors: Visitors, is_new: 
     address = "/" if is_new else begin(page, "hello")
     page.goto(address)
     text = page.locator("#composer-text")
-    text.fill("The first")
+    text.fill("The")
     other = page.context.new_page()
     other.goto(address)
-    expect(other.locator("#composer-text")).to_have_value("The first")  # what is typed goes along
+    expect(other.locator("#composer-text")).to_have_value("The")  # what is typed goes along
+    text.fill("The first")
     other.locator("#composer-text").fill("The second")
     page.reload()
     expect(text).to_have_value("The first")
@@ -469,19 +480,85 @@ def test_a_draft_that_another_tab_sent_while_another_page_was_shown_is_gone(
 ) -> None:
     page, other = drafted_in_two_tabs(scripted, visitors)
     page.locator("#composer-text").press_sequentially("!")
-    page.get_by_role("link", name="Board").click()
-    expect(page.locator("h1")).to_have_text("Board")
+    look_at_the_board(page)
     other.fill("#composer-text", "Only once!")
     scripted.model.script(Reply(text="Once."))
     other.press("#composer-text", "Enter")
     last_turn(other, "completed")
-    page.go_back()
-    page.wait_for_selector(LIVE)
+    come_back(page)
     expect(page.locator("#composer-text")).to_have_value("")
 
 
+@pytest.mark.parametrize("is_away", [True, False])
+@pytest.mark.parametrize("changed", ["Only once, please", ""])
+def test_a_draft_that_another_tab_changed_and_sent_or_emptied_is_gone(
+    scripted: Site, visitors: Visitors, changed: str, is_away: bool
+) -> None:
+    page, other = drafted_in_two_tabs(scripted, visitors)
+    if is_away:
+        look_at_the_board(page)
+    other.fill("#composer-text", changed)
+    if changed:
+        scripted.model.script(Reply(text="Once."))
+        other.press("#composer-text", "Enter")
+        last_turn(other, "completed")
+    if is_away:
+        come_back(page)
+    for tab in (page, other):
+        expect(tab.locator("#composer-text")).to_have_value("")
+        tab.reload()
+        tab.wait_for_selector(LIVE)
+        expect(tab.locator("#composer-text")).to_have_value("")
+
+
+def test_a_draft_that_its_own_tab_changed_and_sent_is_gone_where_it_was_only_shown(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page, other = drafted_in_two_tabs(scripted, visitors)
+    page.fill("#composer-text", "Only once, please")
+    scripted.model.script(Reply(text="Once."))
+    page.press("#composer-text", "Enter")
+    expect(last_turn(other, "completed")).to_contain_text("Once.")
+    expect(other.locator("#composer-text")).to_have_value("")
+
+
+def test_what_one_tab_empties_leaves_what_was_typed_in_another(scripted: Site, visitors: Visitors) -> None:
+    """Also where that was kept last, for tabs that are opened later."""
+    page = opened(scripted, visitors)
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    page.fill("#composer-text", "The first")
+    other.fill("#composer-text", "The second")
+    look_at_the_board(page)
+    come_back(page)
+    look_at_the_board(page)
+    other.fill("#composer-text", "")
+    come_back(page)
+    expect(page.locator("#composer-text")).to_have_value("The first")
+    third = page.context.new_page()
+    third.goto(page.url)
+    expect(third.locator("#composer-text")).to_have_value("The first")
+
+
+def test_a_first_message_that_another_tab_wrote_over_a_draft_leaves_it(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """It begins a conversation of its own."""
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.fill("#composer-text", "Feed the fish")
+    other = page.context.new_page()
+    scripted.model.script(Reply(text="Yes."))
+    begin(other, "Water the plants")
+    last_turn(other, "completed")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("Feed the fish")
+
+
+@pytest.mark.parametrize("words", ["Read them", "Read them, please"])
 def test_files_of_a_draft_that_another_tab_sent_are_gone(
-    scripted: Site, visitors: Visitors, tmp_path: Path
+    scripted: Site, visitors: Visitors, tmp_path: Path, words: str
 ) -> None:
     page = opened(scripted, visitors)
     (tmp_path / "notes.txt").write_text("Notes")
@@ -491,6 +568,7 @@ def test_files_of_a_draft_that_another_tab_sent_are_gone(
     other.goto(page.url)
     other.wait_for_selector(LIVE)
     expect(other.locator(".attached")).to_have_count(1)
+    other.fill("#composer-text", words)
     scripted.model.script(Reply(text="Read."))
     other.press("#composer-text", "Enter")
     expect(page.locator("#composer-text")).to_have_value("")

@@ -257,6 +257,32 @@ def test_a_message_is_sent_from_another_page(talk: Callable[..., Page], address:
     expect(turns(other).last).to_contain_text("And about wombats")
 
 
+def test_a_draft_that_was_changed_and_sent_from_another_tab_is_gone(talk: Callable[..., Page]) -> None:
+    """Its tab was closed without a connection, and the page where it was typed first sends it."""
+    page = talk()
+    back(page)
+    page.wait_for_selector(LIVE)
+    page.fill("#composer-text", "And about wombats")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    cut(page)
+    queued(other, "And about wombats, please")
+    other.close()
+    back(page)
+    until(
+        page, lambda: page.evaluate("Object.keys(localStorage).filter(key => key.startsWith('draft'))") == []
+    )
+    page.go_back()
+    page.wait_for_selector(LIVE)
+    at_rest(page)
+    expect(turns(page)).to_have_count(2)
+    expect(turns(page).last).to_contain_text("And about wombats, please")
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
 def test_a_stop_that_does_not_arrive_leaves_what_is_said_of_a_message(
     scripted: Site, visitors: Visitors
 ) -> None:
