@@ -298,10 +298,10 @@ const scaledDown = async (file) => {
     }, { signal });
 
     // What was added while they were on their way stays.
-    const sent = (said, files) => {
+    const sent = (said, files, id) => {
       if (text.value.startsWith(said)) text.value = text.value.slice(said.length).trimStart();
       keep(chosen.filter((file) => !files.includes(file)));
-      if (signal.aborted) forgetDraft(path);
+      if (signal.aborted) forgetDraft(path, id);
     };
 
     // A file of a message that came back is in the workspace, and its line is enough.
@@ -320,7 +320,7 @@ const scaledDown = async (file) => {
       [...list.children].forEach((row, at) => (row.lastChild.disabled = files.includes(chosen[at])));
     };
     const send = async () => {
-      const [said, files] = [text.value, chosen];
+      const [said, files, id] = [text.value, chosen, form.elements.client_id.value];
       hold(files);
       text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
       tellComposer();
@@ -328,7 +328,7 @@ const scaledDown = async (file) => {
       try {
         const answer = await post(form.action, bodyOf(said, files));
         if (!signal.aborted) note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);
-        if (answer.ok) sent(said, files);
+        if (answer.ok) sent(said, files, id);
         if (answer.ok) document.getElementById("to-end").click();
       } catch {
         if (signal.aborted) return;

@@ -159,7 +159,7 @@
     if (draft.sent && !draft.files?.length && !field().value) {
       setLeft([...left(), draft]);
       for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
-      forgetDraft(shown.path);
+      forgetDraft(shown.path, draft.client_id);
     }
     return left();
   };
@@ -186,10 +186,11 @@
       const was = kept.get(key);
       const answer = await sendFrom(path, draft);
       if (kept.get(key) !== was) continue;
+      if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
+      if (!answer?.ok) continue;
+      kept.set(key, null);
       const own = draftOf(key, keptInTab);
-      if (answer?.ok && (own.client_id === draft.client_id || isDone(own, draft))) forgetDraft(path);
-      else if (answer?.ok) kept.set(key, null); // what this tab has there is another message
-      else if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
+      if (own.client_id === draft.client_id || isDone(own, draft)) keptInTab.set(key, null);
     }
   });
 

@@ -130,4 +130,9 @@ const keptInTab = storage("sessionStorage");
 
 // Where the composer of a page keeps what is typed, by user and path: for this tab, and for those that are opened later.
 const draftKey = (path) => `draft ${document.documentElement.dataset.user} ${path}`;
-const forgetDraft = (path) => [kept, keptInTab].forEach((each) => each.set(draftKey(path), null));
+// What another tab, or a later message, has there stays.
+const forgetDraft = (path, id) => {
+  for (const each of [kept, keptInTab]) {
+    if (JSON.parse(each.get(draftKey(path)) || "{}").client_id === id) each.set(draftKey(path), null);
+  }
+};

@@ -16,7 +16,7 @@ from playwright.sync_api import FileChooser, Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import PASTE, TOPMOST, at_rest, begin, last_turn, send, todo, turns, until
+from tests.browser.talk import LIVE, PASTE, TOPMOST, at_rest, begin, last_turn, send, todo, turns, until
 from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
@@ -817,6 +817,36 @@ def test_what_is_added_while_a_message_is_on_its_way_stays(scripted: Site, visit
     expect(page.locator("#composer-text")).to_have_value("and more")
     expect(attached(page)).to_have_text(["notes.txt×"])
     at_rest(page)
+
+
+def test_a_message_that_arrives_after_its_page_was_left_leaves_the_draft_of_another_tab(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply(text="Hello."), Reply(text="I see."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    held: list[Route] = []
+    page.route(f"{page.url}messages/", lambda route: held.append(route))
+    page.set_input_files("#composer-files", [PICTURE])  # type: ignore[list-item]
+    page.fill("#composer-text", "Look at this")
+    page.click("#send")
+    until(page, lambda: bool(held))
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    other.fill("#composer-text", "My next question")
+    kept = "Object.keys(sessionStorage).filter((key) => key.startsWith('draft '))"
+    assert page.evaluate(kept)
+    held[0].continue_()
+    expect(other.locator(".message[data-role=user]").last).to_contain_text("Look at this")
+    until(page, lambda: not page.evaluate(kept))
+    expect(other.locator("#composer-text")).to_have_value("My next question")
+    other.reload()
+    other.wait_for_selector(LIVE)
+    expect(other.locator("#composer-text")).to_have_value("My next question")
 
 
 @pytest.mark.parametrize("text", ["", "read this"])
