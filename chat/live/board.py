@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from django.db.models import Case, Exists, OuterRef, QuerySet, Subquery, Value, When
@@ -25,6 +26,7 @@ from chat.live.regions import BoardLink, OwnerState, Region, RenderCache, Sideba
 from chat.live.sidebar_consumer import SidebarConsumer
 from chat.live.todo_panel import TodoPanel, panel
 from chat.models import Conversation, TodoRevision, ToolCall, Turn
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.turn import share_is_used
 
 
@@ -42,10 +44,10 @@ class BoardRow:
 
     @property
     def since(self) -> datetime.datetime:
-        """Since when the conversation has been in this state; of a running turn, as its own page counts."""
+        """The time in all lists, of one that has ended; else since when it runs, as its own page counts."""
         if self.call and self.call.asked_at:
             return self.call.asked_at
-        return self.turn.ended_at or began(self.turn, self.asked) or self.turn.created_at
+        return self.entry.active_at or began(self.turn, self.asked) or self.turn.created_at
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class BoardEntry(NamedTuple):
     status: str
     fence: int
     status_message: str
+    active_at: datetime.datetime | None = None  # of one without an active turn
     ahead: int = 0
     waits_for_share: bool = False
 
@@ -149,7 +152,7 @@ def outline_of(owner_id: int) -> BoardOutline:
     )
 
 
-def _in_no_other_section(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+def _in_no_other_section(conversations: ConversationQuerySet) -> ConversationQuerySet:
     """Those that are in no other section, newest first."""
     # With a condition on NULL, SQLite would scan the conversations of all users.
     seen = conversations.alias(unseen=Coalesce("unseen_turn_id", 0)).filter(unseen=0)
@@ -185,18 +188,19 @@ def _running(owner_id: int) -> tuple[BoardEntry, ...]:
     )
 
 
-def _entries(conversations: QuerySet[Conversation], limit: int) -> tuple[BoardEntry, ...]:
-    """Conversations without an active turn, with how their last turns ended."""
+def _entries(conversations: ConversationQuerySet, limit: int) -> tuple[BoardEntry, ...]:
+    """Up to `limit` conversations without an active turn, with how their last turns ended, by `active_at`."""
     here = OuterRef("pk")
-    rows = conversations.values_list(
+    rows = conversations.with_active_at().values_list(
         "pk",
         "title",
         "todos_left",
         _latest(Turn, here),
         _latest(TodoRevision, here),
         *(_latest(Turn, here, name) for name in ("status", "fence", "status_message")),
+        "active_at",
     )
-    return tuple(BoardEntry(*each) for each in rows[:limit])
+    return tuple(BoardEntry(*each) for each in sorted(rows[:limit], key=itemgetter(-1), reverse=True))
 
 
 def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:

@@ -111,6 +111,7 @@ class Conversation(models.Model):
     objects = ConversationManager()
     with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, if prefetched
+    active_at: datetime.datetime  # when something was last done in it, if annotated
     active_status = ""  # of its active turn, if prefetched
     unseen_status = ""  # of its unseen turn, if prefetched
     has_failed = False  # whether its last turn has, if prefetched
@@ -510,11 +511,6 @@ class Conversation(models.Model):
     @property
     def archived(self) -> bool:
         return self.archived_at is not None
-
-    @property
-    def active_at(self) -> datetime.datetime:
-        """When its latest message was sent or, if that is annotated, its latest turn ended."""
-        return max(self.updated_at, getattr(self, "last_end", None) or self.updated_at)
 
     @property
     def words(self) -> list[str]:

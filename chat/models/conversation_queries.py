@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Greatest
 
 from chat.models.share_link import ShareLink
 from chat.models.tag import Tag, folded, normalised
@@ -60,9 +61,11 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         links = ShareLink.live().filter(conversation=OuterRef("pk")).order_by().values("conversation")
         return self.annotate(live_links=Subquery(links.annotate(number=Count("pk")).values("number")))
 
-    def with_last_end(self) -> ConversationQuerySet:
-        """With `last_end`, when the latest turn ended; None while that works."""
-        return self.annotate(last_end=Subquery(_turns_of(OuterRef("pk")).values("ended_at")[:1]))
+    def with_active_at(self) -> ConversationQuerySet:
+        """With `active_at`: when its latest message was sent or its latest turn, on any path, ended."""
+        latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
+        ended_at = Coalesce(Subquery(latest.values("ended_at")[:1]), "updated_at")
+        return self.annotate(active_at=Greatest("updated_at", ended_at))  # type: ignore[no-redef]
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
         """The rows from `start` to `stop` with `plan` (the latest list), the statuses and tags.
@@ -71,9 +74,10 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         """
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
-        conversations = self.with_last_end().annotate(
+        turns = Turn.objects.filter(conversation=OuterRef("pk"), on_path=True).order_by("-pk")
+        conversations = self.with_active_at().annotate(
             latest=Subquery(latest.values("pk")[:1]),
-            status=Subquery(_turns_of(OuterRef("pk")).values("status")[:1]),
+            status=Subquery(turns.values("status")[:1]),
             unseen=F("unseen_turn__status"),
             is_tagged=Exists(Tag.objects.filter(conversations=OuterRef("pk"))),
         )
@@ -86,11 +90,6 @@ class ConversationQuerySet(QuerySet["Conversation"]):
             row.known_words = []
         _read_words([row for row in rows if row.is_tagged])
         return rows
-
-
-def _turns_of(conversation: OuterRef) -> QuerySet[Turn]:
-    """The turns on its path, the latest first."""
-    return Turn.objects.filter(conversation=conversation, on_path=True).order_by("-pk")
 
 
 def _read_words(tagged: list[Conversation]) -> None:

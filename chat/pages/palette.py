@@ -235,7 +235,7 @@ def _conversations(request: SignedInRequest, current: Conversation | None, typed
     """The conversations that contain what is typed, with an excerpt; else recent ones, `?last=` first."""
     if typed:
         return _found(request, typed)
-    recent = Conversation.objects.visible_to(request.user).current().with_last_end()
+    recent = Conversation.objects.visible_to(request.user).current().with_active_at()
     others = recent.exclude(pk=current.pk) if current else recent
     try:
         last = list(others.filter(pk=uuid.UUID(request.GET.get("last", ""))))
@@ -258,7 +258,7 @@ def _found(request: SignedInRequest, typed: str) -> list[Option]:
         return []
     matches = find(Conversation.objects.visible_to(request.user), request.user.pk, query)
     ranked = Conversation.objects.filter(search_index_state__in=matches.states[:MAX_RANKED])
-    rows = list(ranked.with_last_end().select_related("search_index_state"))
+    rows = list(ranked.with_active_at().select_related("search_index_state"))
     rows.sort(key=lambda row: not has_all(prepared(row.title), matches.terms))  # newest first among equals
     return [_result(each, matches.terms) for each in results(rows[:MAX_CONVERSATIONS], matches, 1)]
 

@@ -75,6 +75,41 @@ def test_it_shows_the_plan_of_the_version_that_is_shown(owners: Client, owner: U
     assert 'data-status="stopped"' in row
 
 
+def times(page: str, kind: str, identity: str) -> list[tuple[str, str]]:
+    """The key and the time of each row, in order."""
+    row = rf'<li class="{kind}-row"[^>]* {identity}([\w-]+)".*?<time class="[^"]*" datetime="([^"]+)"'
+    return re.findall(row, page, re.DOTALL)
+
+
+def test_a_row_has_the_time_that_the_sidebar_shows(owners: Client, owner: User) -> None:
+    """When something was last done, whichever version is shown; the latest come first."""
+    now = timezone.now().replace(microsecond=0)
+    first, second = Work(owner).write("a -").end(), Work(owner).write("b -").end()
+    version = first.turn
+    first.turn = first.conversation.run_again(version.pk, uuid.uuid4())
+    first.write("c -").end()
+    for work, sent, ended in ((first, 30, 10), (second, 20, 15)):
+        sent_at, ended_at = (now - datetime.timedelta(minutes=minutes) for minutes in (sent, ended))
+        Conversation.objects.filter(pk=work.conversation.pk).update(updated_at=sent_at)
+        Turn.objects.filter(pk=work.turn.pk).update(ended_at=ended_at)
+    Turn.objects.filter(pk=version.pk).update(ended_at=now - datetime.timedelta(hours=1))
+    expected = [
+        (str(work.conversation.pk), f"{now - datetime.timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}")
+        for work, minutes in ((first, 10), (second, 15))
+    ]
+
+    def agrees(name: str) -> None:
+        page = shown(owners)
+        assert times(section(page, name), "board", 'id="board-') == expected
+        assert sorted(times(page, "conversation", 'data-conversation="')) == sorted(expected)
+
+    agrees("unseen")
+    owners.post("/board/seen/")
+    agrees("unfinished")
+    first.conversation.show_version(version.pk)
+    agrees("unfinished")
+
+
 def test_a_turn_that_left_items_open_has_ended_rather_than_completed(owners: Client, owner: User) -> None:
     Work(owner).write("a x", "b -").end()
     row = only_row(owners, "unseen")
