@@ -114,7 +114,7 @@ async def _send_or_log(sending: Any) -> None:
 PICKUP_DELAY = 0.2  # seconds within which a worker with room claims a turn
 OWNER_REGIONS = ("board_link", "sidebar")
 TURN_REGIONS = ("approval", "unfinished", "follow_ups", "status")  # regions that depend on the turn's status
-END_REGIONS = ("panel", "meter")  # regions that depend on its end
+END_REGIONS = ("panel", "meter", "files_button")  # regions that depend on its end
 
 
 async def publish_new_turn(turn: Turn, owner_id: int) -> None:
@@ -143,6 +143,8 @@ async def publish_regions(conversation_id: uuid.UUID, *names: str) -> None:
 
 async def publish_path(conversation: Conversation) -> None:
     """Have every tab on the conversation ask for what it lacks: its path has changed."""
+    # Drawn in any case: a page that asked after the path had changed may have it from before the files did.
+    await publish_regions(conversation.pk, "files_button")
     await publish(conversation_group(conversation.pk), {"type": "resync"})
     await publish_sidebar(conversation.owner_id)
 

@@ -24,6 +24,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 from chat.connections.model_clients import sees_images
+from chat.files.conversation_workspace import has_files
 from chat.live.attention import Attention, attention_of
 from chat.live.context_meter import ContextMeter, context_meter_of
 from chat.live.frames import END, Position, panel_message, partial
@@ -234,6 +235,18 @@ class Approval(Region):
         return {"waiting": state.conversation.waiting_call() if waits else None}
 
 
+class FilesButton(Region):
+    """Leads to the files, if the version that is shown has any. While a turn runs, the script offers it."""
+
+    name, target, template = "files_button", "#files-button", "partials/_files_button.html"
+
+    def version(self, state: ConversationState) -> str | None:
+        return None if state.is_active else str(state.row.turn_pk or 0)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        return {"has_files": has_files(state.conversation)}
+
+
 class Meter(Region):
     """How full the model's context window is. While a turn runs, its worker renders the meter."""
 
@@ -380,6 +393,7 @@ REGIONS: dict[str, Region] = {
     region.name: region
     for region in (
         Approval(),
+        FilesButton(),
         Meter(),
         Panel(),
         UnfinishedNote(),

@@ -21,7 +21,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chat.agent import pictures
 from chat.agent.workspace import WorkspaceError
-from chat.files.conversation_workspace import has_files
 from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import (
     notify_stop,
@@ -224,7 +223,6 @@ def page(
         "attention": attention_on(state),
         "sidebar": SimpleLazyObject(lambda: state.owner.rows),
         **shown,
-        "has_files": has_files(conversation),
         "shell_problem": Shell.problem,
         "connect_url": connect_url(request.user),
         "connections": Connection.offered_to(request.user),

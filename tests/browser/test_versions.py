@@ -146,6 +146,36 @@ def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visi
     expect(rows).to_have_text(["kept.md", "two.md"])
 
 
+def test_files_are_offered_while_the_version_has_some(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("First."))
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    other.goto(begin(page, "Write"))
+
+    def offered(version: str, is_offered: bool) -> None:
+        for each in (page, other):
+            expect(versions(last_turn(each))).to_have_text(version)
+            at_rest(each)
+            expect(each.locator(".bar__files")).to_be_visible(visible=is_offered)
+
+    def run_again(*replies: Reply) -> None:
+        scripted.model.script(*replies)
+        turns(page).last.hover()
+        turns(page).last.get_by_role("button", name="Run again").click()
+
+    at_rest(page)
+    call = Call("write_file", {"path": "one.md", "content": "one"})
+    run_again(Reply(tool_calls=[call]), Reply("Second."))
+    offered("2 of 2", True)
+    page.get_by_role("button", name="Previous version").click()
+    offered("1 of 2", False)
+    page.get_by_role("button", name="Next version").click()
+    offered("2 of 2", True)
+    run_again(Reply("Third."))
+    offered("3 of 3", False)
+    page.get_by_role("button", name="Previous version").click()
+    offered("2 of 3", True)
+
+
 def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:
     """It is not offered then; a dialog that was open before keeps what was written."""
     scripted.model.script(Reply("First answer."), Reply(text="On and on", piece=3, stall_after=2))
