@@ -695,8 +695,10 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     page.keyboard.press("Escape")
     expect(page.locator("#files-panel")).to_be_visible()
     scripted.model.script(Reply(text="Again."))
-    turns(page).last.hover()
-    turns(page).last.get_by_role("button", name="Run again").click()
+    run_again = turns(page).last.get_by_role("button", name="Run again")
+    run_again.scroll_into_view_if_needed()
+    expect(page.locator("#to-end")).to_be_hidden()  # which gives its room to the transcript
+    run_again.click()
     expect(turns(page).last).to_contain_text("Again.")
     at_rest(page)
     choose(page, "ideas.txt")
