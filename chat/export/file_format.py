@@ -526,7 +526,8 @@ class RowSerializer:
         number = self._profiles.setdefault(snapshot["id"], len(self._profiles) + 1)
         connection = {name: snapshot["connection"][name] for name in ("name", "address")}
         since = self.turns.get(snapshot["since"], 1)
-        return {**snapshot, "id": number, "connection": connection, "since": since}
+        elsewhere = {name: value for name, value in snapshot.items() if name != "instead_of"}
+        return {**elsewhere, "id": number, "connection": connection, "since": since}
 
     def _ref(self, kind: str, row: Model, name: str) -> Any:
         if kind == "turn":

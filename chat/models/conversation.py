@@ -213,16 +213,17 @@ class Conversation(models.Model):
         text: str,
         client_id: uuid.UUID,
         attachments: Iterable[Attachment] = (),
+        profile: Profile | None = None,
     ) -> Turn:
         """Queue a turn that answers `text`. A repeated `client_id` returns the turn that it started.
 
-        Held messages go before the text. Raises MessageRefused if the text is blank or overlong, a turn
-        works, or too many turns of the owner are queued.
+        `profile` answers this turn alone. Held messages go before the text. Raises MessageRefused if the text
+        is blank or overlong, a turn works, or too many turns of the owner are queued.
         """
         text = checked_message(text)
         with transaction.atomic():
             self.lock()
-            return self._start(text, client_id, self._facts_for(client_id), attachments)
+            return self._start(text, client_id, self._facts_for(client_id), attachments, profile)
 
     def run_again(
         self,
@@ -453,15 +454,19 @@ class Conversation(models.Model):
         client_id: uuid.UUID,
         facts: dict[str, Any],
         attachments: Iterable[Attachment] = (),
+        profile: Profile | None = None,
     ) -> Turn:
         if facts["turn"]:
             return self._own(Turn.objects.get(pk=facts["turn"]))
         _refuse_if_busy(facts)
-        self._refuse_if_lost()
+        if profile is None:
+            self._refuse_if_lost()
         held = FollowUp.claim(self.pk) if facts["holds"] else []
         attached = [*attachments, *Attachment.taken_back(self.pk, text)]
         text = joined([*(each.text for each in held), text])
         turn = self._queue(text, client_id, facts["latest"], facts["latest"], held, attached)
+        if profile:
+            turn.use_profile(profile)
         self._touch(turn.created_at, facts["newest"], archived_at=None)
         return turn
 
@@ -507,6 +512,10 @@ class Conversation(models.Model):
         if row.conversation_id != self.pk:
             raise MessageRefused(_("This message was already sent in another conversation."))
         return row
+
+    @property
+    def choice_of_profile(self) -> list[int | None]:
+        return [self.profile_id, self.model_id]
 
     @property
     def archived(self) -> bool:

@@ -173,7 +173,9 @@ class Turn(models.Model):
         """Have this profile answer the turn, which has not started, whatever the conversation uses."""
         earlier = Turn.objects.filter(pk=self.pk).values_list(_earlier_profile())
         self.earlier_profile = earlier.get()[0]
-        self.profile_snapshot = {**self._take_profile_snapshot(profile), "override": True}
+        instead_of = self.conversation.choice_of_profile
+        snapshot = self._take_profile_snapshot(profile)
+        self.profile_snapshot = {**snapshot, "override": True, "instead_of": instead_of}
         self.save(update_fields=["profile_snapshot"])
 
     def _take_profile_snapshot(self, profile: Profile) -> dict[str, Any]:
@@ -194,6 +196,12 @@ class Turn(models.Model):
         then = self.profile_snapshot
         own = self.profile if then.get("override") and then["id"] > 0 else None
         return None if own is None or own.is_lost else own
+
+    @property
+    def profile_to_continue_with(self) -> Profile | None:
+        """Its own, unless another was chosen for the conversation since; None for the conversation's."""
+        chosen = self.conversation.choice_of_profile
+        return self.profile_of_its_own if self.profile_snapshot.get("instead_of", chosen) == chosen else None
 
     def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""

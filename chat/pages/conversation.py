@@ -371,7 +371,8 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
         client_id = uuid.uuid5(last.client_id, "continue")
         try:
             text = _("Continue with the remaining to-dos.")
-            publish_turn_sync(conversation.start_turn(text, client_id))
+            profile = last.profile_to_continue_with
+            publish_turn_sync(conversation.start_turn(text, client_id, profile=profile))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

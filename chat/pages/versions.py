@@ -64,7 +64,8 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
     if turn.can_be_retried:
         text = turn.user_text if turn.did_nothing else _("Continue where you left off.")
         try:
-            publish_turn_sync(conversation.start_turn(text, client_id))
+            profile = turn.profile_to_continue_with if is_last else None
+            publish_turn_sync(conversation.start_turn(text, client_id, profile=profile))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

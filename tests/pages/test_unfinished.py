@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import uuid
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.test import Client
 
-from chat.models import Conversation, Turn
+from chat.models import Conversation, Profile, Turn
 from tests.plan.conftest import Work, work
 
 __all__ = ["work"]
@@ -86,6 +87,26 @@ def test_a_dismissed_plan_is_continued(left: Work, owners: Client) -> None:
     for _ in range(2):
         assert act(owners, left, "continue").status_code == 302
     assert left.conversation.turns.count() == 2
+
+
+def test_it_is_continued_with_the_profile_that_answered_its_turn_alone(left: Work, owners: Client) -> None:
+    """It may be one that asks first."""
+    careful, free = (Profile.objects.create(title=title) for title in ("Careful", "Free"))
+    conversation = left.conversation
+    left.turn = conversation.run_again(left.turn.pk, uuid.uuid4(), profile=careful)
+    left.write("a x", "b >").end()
+    for action, status in [("continue", "completed"), ("continue", "failed"), ("retry", "completed")]:
+        place = f"turns/{left.turn.pk}/retry" if action == "retry" else action
+        assert act(owners, left, place).status_code == 302
+        left.turn = conversation.turns.latest("pk")
+        left.write("a x", "b >").end(Turn.Status(status))
+        assert left.turn.profile_snapshot["title"] == "Careful"
+    Conversation.objects.filter(pk=conversation.pk).update(profile=free)  # the user's choice since
+    act(owners, left, "continue")
+    left.turn = conversation.turns.latest("pk")
+    left.write("a x", "b x").end()
+    left.turn.refresh_from_db()
+    assert left.turn.profile_snapshot["title"] == "Free"
 
 
 def test_there_is_nothing_to_continue(work: Work, owners: Client) -> None:
