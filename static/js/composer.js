@@ -148,6 +148,15 @@
     return post(path === "/" ? path : `${path}messages/`, body).catch(() => null);
   };
 
+  // Where one writes, it is said that a message of another page was sent, with the way to it.
+  const tellSent = (address) => {
+    if (!composer()) return;
+    const line = document.getElementById("composer-note");
+    const link = Object.assign(document.createElement("a"), { href: address, textContent: line.dataset.open });
+    note(line.dataset.delivered, true);
+    line.append(" ", link);
+  };
+
   // First messages whose page was left, or closed, before they had their conversation. They are sent again, as twice is
   // harmless, while the user writes the next one.
   const LEFT = "left first messages";
@@ -168,7 +177,7 @@
     const answer = await sendFrom("/", draft);
     if (!answer?.ok && signal.aborted) return; // the next page for a first message tries again
     setLeft(left().filter((each) => each.client_id !== client_id));
-    if (answer?.ok) return;
+    if (answer?.ok) return tellSent(answer.url);
     const typed = field().value;
     field().value = [text, typed].filter(Boolean).join("\n");
     if (!typed) field().dataset.sent = text;
@@ -189,6 +198,7 @@
       if ([400, 404].includes(answer?.status)) kept.set(key, JSON.stringify({ ...draft, sent: false }));
       if (!answer?.ok) continue;
       kept.set(key, null);
+      tellSent(path === "/" ? answer.url : path);
       const own = draftOf(key, keptInTab);
       if (own.client_id === draft.client_id || isDone(own, draft)) keptInTab.set(key, null);
     }

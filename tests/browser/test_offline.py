@@ -200,6 +200,12 @@ def test_a_first_message_is_sent_after_its_tab_was_closed(talk: Callable[..., Pa
     page.close()
     back(other)
     other.goto(address)
+    if address == "/":
+        expect(other.locator("#composer-note")).to_contain_text("has been sent now")
+        other.locator("#composer-note").get_by_role("link", name="Open").click()
+        expect(turns(other)).to_contain_text(said)
+        other.go_back()
+        expect(other.locator(".welcome")).to_be_visible()
     begun_with(other, said)
 
 
@@ -215,6 +221,7 @@ def test_a_first_message_that_did_not_arrive_is_sent_by_the_next_page(talk: Call
     page.unroute_all()
     page.get_by_role("link", name="New conversation").click()
     expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#composer-note").get_by_role("link", name="Open")).to_be_visible()
     begun_with(page, said)
     page.get_by_role("link", name="New conversation").click()
     expect(page.locator(".welcome")).to_be_visible()
