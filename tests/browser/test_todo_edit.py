@@ -1148,6 +1148,25 @@ def test_the_foot_of_an_open_list_is_in_view_beside_a_long_draft(scripted: Site,
     assert around["y"] <= place["y"] <= place["y"] + place["height"] <= around["y"] + around["height"]
 
 
+@pytest.mark.parametrize("size", [(360, 640), (834, 1112)])
+def test_an_open_list_that_goes_on_behind_its_foot_fades_above_it(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    states = ["in_progress", *["pending"] * (19 if size[0] > 400 else 5)]
+    scripted.model.script(todo(*states), Reply(text="I stop"))
+    page = visitors.enter(scripted, viewport={"width": size[0], "height": size[1]})
+    begin(page, "Work")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    foot = panel(page).locator(".todo-panel__foot")
+    fade = "foot => Number(getComputedStyle(foot, '::before').opacity)"
+    until(page, lambda: foot.evaluate(fade) == 1)
+    add = panel(page).locator(".todo-add")
+    add.evaluate("add => add.scrollIntoView({ block: 'end' })")
+    until(page, lambda: foot.evaluate(fade) < 0.5)
+
+
 # As a live region is, when its version changed.
 DRAWN_ANEW = """async (region) => {
   const text = await (await fetch(location.href)).text();
