@@ -12,7 +12,10 @@ onContent((signal) => {
   const isIn = (hash) => view.contains(document.getElementById(hash.slice(1)));
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
   const isBack = Boolean(shown.restored) && !shown.restored.atEnd;
-  let led = isBack || isIn(location.hash); // whether a link, or coming back, led to a place, and nobody has moved since
+  const linked = () => document.getElementById(location.hash.slice(1));
+  const switched = () => view.querySelector("[data-versions]:focus");
+  // Finds where a link, coming back or a change of version led, as long as nobody has moved since.
+  let led = isBack || isIn(location.hash) ? linked : null;
   let following = !isIn(location.hash) && !isBack;
   let last = view.scrollTop;
   let height = view.scrollHeight; // when it was last drawn
@@ -32,7 +35,7 @@ onContent((signal) => {
   };
   const toEnd = () => {
     following = true;
-    led = false;
+    led = null;
     // A page that is loaded again is where the user was last.
     if (isIn(location.hash)) history.replaceState(history.state, "", location.pathname + location.search);
     keep();
@@ -59,7 +62,7 @@ onContent((signal) => {
   addEventListener("popstate", () => note("back"), { signal });
   const moved = ({ key, target, deltaY }) => {
     if (key && target.matches("input, textarea")) return;
-    led = false;
+    led = null;
     if (key && !["ArrowUp", "PageUp", "Home", " "].includes(key)) return;
     note("hand");
     if (deltaY < 0) note("upwards");
@@ -74,7 +77,7 @@ onContent((signal) => {
   let pressed = null; // what the pointer is down on; that is the view where it is on the scrollbar
   const isHeld = () => pressed === view || (pressed && !getSelection().isCollapsed);
   view.addEventListener("pointerdown", ({ target }) => {
-    led = false;
+    led = null;
     pressed = target;
   });
   const release = ({ buttons }) => {
@@ -84,7 +87,7 @@ onContent((signal) => {
   document.addEventListener("click", ({ target }) => {
     const link = target.closest?.("a[href^='#']");
     if (!link || !isIn(link.hash)) return;
-    led = true;
+    led = linked;
     following = false;
   }, { signal });
   view.addEventListener("scroll", () => {
@@ -131,9 +134,10 @@ onContent((signal) => {
     width = view.clientWidth;
     room = view.clientHeight;
     if (turned && !following && reading?.place.isConnected) stay();
-    if (lower && led && isIn(location.hash)) {
-      document.getElementById(location.hash.slice(1)).scrollIntoView({ block: "nearest" });
-      findWords();
+    const place = lower ? led?.() : null;
+    if (view.contains(place)) {
+      place.scrollIntoView({ block: "nearest" });
+      if (led === linked) findWords();
     }
     keep();
   });
@@ -173,6 +177,9 @@ onContent((signal) => {
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
   document.addEventListener("submit", ({ submitter }) => {
     if (submitter?.hasAttribute("data-follow")) toEnd();
-    else if (submitter?.dataset.versions) following = false;
+    else if (submitter?.dataset.versions) {
+      following = false;
+      led = switched;
+    }
   }, { signal });
 });

@@ -16,10 +16,13 @@ from tests.browser.talk import (
     begin,
     choose_profile,
     come_to_rest,
+    is_folded,
+    is_open,
     last_turn,
     panel,
     record,
     send,
+    todo,
     turns,
     until,
 )
@@ -376,6 +379,39 @@ def test_the_buttons_of_versions_keep_their_place_where_messages_differ_in_heigh
         after = other.bounding_box()
         assert after
         assert abs(after["y"] - before["y"]) < 2
+
+
+def test_the_message_is_in_view_above_the_list_that_opens_with_its_version(
+    scripted: Site, visitors: Visitors
+) -> None:
+    short = [Reply("Yes.")] * 3
+    first = [todo("in_progress", *["pending"] * 6), Reply("I begin.", stall_after=2)]
+    second = [todo(*["completed"] * 7), Reply("All is done.")]
+    scripted.model.script(*short, *first, *second)
+    page = visitors.enter(scripted, viewport={"width": 1920, "height": 1080})
+    begin(page, "One")
+    at_rest(page)
+    for text in ("Two", "Three"):
+        send(page, text)
+        at_rest(page)
+    send(page, "Work")
+    expect(page.locator("#transcript")).to_contain_text("I begin.")
+    page.click("#stop")
+    last_turn(page, "stopped")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    last_turn(page).hover()
+    last_turn(page).get_by_role("button", name="Run again").click()
+    expect(page.locator("#transcript")).to_contain_text("All is done.")
+    at_rest(page)
+    is_folded(page)
+    press_where_it_is(page, page.get_by_role("button", name="Previous version"))
+    is_open(page)
+    come_to_rest(page)
+    turn = last_turn(page)
+    for part in (versions(turn), turn.get_by_text("Work", exact=True), turn.get_by_text("I begin.")):
+        expect(part).to_be_in_viewport(ratio=1)
 
 
 def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visitors) -> None:
