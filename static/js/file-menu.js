@@ -68,13 +68,20 @@
   for (const type of ["htmx:after:swap", "htmx:error"]) document.addEventListener(type, again);
 
   // What is chosen is uploaded, in as many requests as it takes. What is said of it stays while the agent's changes are
-  // drawn.
-  const say = (text) => {
-    const status = document.querySelector(".files__upload [role=status]");
+  // drawn; an error, until the user's next act, or until the panel is closed.
+  const say = (text, isQuiet = false) => {
+    const status = document.querySelector(".files__upload [role=alert]");
     if (!status) return text && note(text); // a file is shown
     status.textContent = text;
+    status.toggleAttribute("data-quiet", isQuiet);
     if (text) status.scrollIntoView({ block: "nearest" });
   };
+  const forget = () => {
+    document.querySelector("#files[data-folder]:not([data-folder='']) > .files__problem")?.remove();
+    document.querySelector(".files__upload [role=alert]:not([data-quiet])")?.replaceChildren();
+  };
+  document.addEventListener("submit", forget);
+  document.addEventListener("close", ({ target }) => target.id === "files-panel" && !target.open && forget(), true);
   let all = []; // what was chosen, without files that are too large
   let sent = []; // what is on its way
   let rest = []; // what goes with the next requests
@@ -89,13 +96,13 @@
     if (!target.matches(".files__upload input")) return;
     const { sending } = form.querySelector("[data-sending]").dataset;
     if (!document.getElementById("composer-files")) {
-      say(sending);
+      say(sending, true);
       return form.requestSubmit();
     }
     const tooLarge = [...files].filter((file) => refusalOf([file]));
     leftOut = tooLarge.length ? inOneLine(refusalOf(tooLarge), notAdded(tooLarge)) : "";
     rest = all = [...files].filter((file) => !tooLarge.includes(file));
-    say(rest.length ? sending : leftOut);
+    say(rest.length ? sending : leftOut, rest.length > 0);
     if (rest.length) send(form);
   });
   document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {

@@ -581,7 +581,7 @@ def test_files_are_uploaded_in_as_many_requests_as_it_takes(scripted: Site, visi
     assert limit == "100"
     files = [[f"{number}", "text/csv", "x" * 60] for number in range(3)]
     files.insert(1, ["large", "text/csv", "x" * 101])
-    status = page.locator(".files__upload [role=status]")
+    status = page.locator(".files__upload [role=alert]")
     page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", files])
     expect(rows(page)).to_have_count(5)
     expect(status).to_have_text("You can send up to 25.0 MB at once. Not added: large.")
@@ -608,6 +608,50 @@ def test_files_are_uploaded_in_as_many_requests_as_it_takes(scripted: Site, visi
     requests[2].continue_()
     expect(page.locator("#composer-note")).to_have_text("Not added: 2.")
     page.unroute_all()
+
+
+def test_why_a_file_was_not_uploaded_is_said_until_the_next_act(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("status of 400 (Bad Request)")
+    page = with_attachments(scripted, visitors, WIDE)
+    scripted.model.script(Reply(text="Again."))
+    turns(page).last.hover()
+    turns(page).last.get_by_role("link", name="Edit").click()
+    page.get_by_role("dialog").get_by_role("button", name="Run again").click()
+    expect(turns(page).last).to_contain_text("Again.")
+    at_rest(page)
+    page.click(".bar__files")
+    expect(rows(page)).to_have_count(2)
+    limits = "data => Object.assign(data.dataset, { mostBytes: '100', mostFiles: '50' })"
+    page.locator("#composer-files").evaluate(limits)
+    error = page.locator("#files").get_by_role("alert").filter(has_text="You can send up to")
+    large = [["large", "text/csv", "x" * 101]]
+    many = [[f"{number}", "text/csv", "x"] for number in range(21)]  # which the server refuses
+
+    def refuse(files: list[list[str]]) -> None:
+        page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", files])
+        expect(error).to_be_visible()
+        expect(error).to_have_css("color", red)
+
+    page.locator("#composer-text").evaluate(GIVE, ["drop", large])
+    note = page.locator("#composer-note")
+    expect(note).to_be_visible()
+    red = note.evaluate("note => getComputedStyle(note).color")
+    for files in (large, many):
+        refuse(files)
+        page.click(".files-panel__close")
+        with page.expect_response("**/files/?path=."):
+            page.click(".bar__files")
+        expect(error).to_have_count(0)
+        refuse(files)
+        page.get_by_role("button", name="Previous version").or_(
+            page.get_by_role("button", name="Next version")
+        ).last.click()
+        expect(error).to_have_count(0)
+    refuse(large)
+    choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
+    expect(error).to_have_count(0)
 
 
 def test_files_opens_the_list_after_a_link_to_a_file_that_is_gone(scripted: Site, visitors: Visitors) -> None:
@@ -924,7 +968,7 @@ def test_an_upload_that_is_lost_says_so(scripted: Site, visitors: Visitors) -> N
     page.click(".bar__files")
     page.route("**/files/upload/", lambda route: route.abort())
     page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
-    status = page.locator(".files__upload [role=status]")
+    status = page.locator(".files__upload [role=alert]")
     expect(status).to_have_text("The files could not be uploaded. Try again.")
     with page.expect_response(lambda response: response.url.endswith("/files/?path=.")):
         page.locator("#files").dispatch_event("files-changed")
