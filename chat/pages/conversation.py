@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.functional import SimpleLazyObject
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -196,12 +197,21 @@ def action_response(request: SignedInRequest, conversation: Conversation, text: 
 
 
 def action_refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
-    """Respond to an action that changed nothing: the sentence alone for the script, else on the page."""
-    if "HX-Request" in request.headers:
-        return HttpResponse(sentence, content_type="text/plain", status=409)
+    """Respond to an action that changed nothing: the sentence alone for the script, else on the page.
+
+    On the board, which shows many conversations, a link to this one goes before it.
+    """
+    is_scripted = "HX-Request" in request.headers
     if _is_from_board(request):
-        messages.error(request, sentence)
+        address = reverse("conversation", args=[conversation.pk])
+        link = format_html('<a href="{}" dir="auto">{}</a>', address, conversation.title)
+        named = format_html("{}{}{}", link, _(": "), sentence)
+        if is_scripted:
+            return HttpResponse(named, status=409)
+        messages.error(request, named)
         return redirect("board")
+    if is_scripted:
+        return HttpResponse(sentence, content_type="text/plain", status=409)
     return page(request, conversation, refusal=sentence)
 
 

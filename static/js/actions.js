@@ -37,6 +37,14 @@
     return ["", []];
   };
 
+  // On the board, what is refused names its conversation by a link.
+  const showMarkup = (status, body) => {
+    markOffered(body);
+    if (status !== 409) return;
+    note(body.textContent);
+    noteLine().replaceChildren(...body.childNodes);
+  };
+
   const act = async (address, body, undo) => {
     const name = uuid();
     const key = prefix() + name;
@@ -46,7 +54,7 @@
     const answer = await post(address, body);
     if (signal.aborted) return; // asked for again where the user comes back to it
     if (answer.status === 200 && undo) offer(undo, await answer.text());
-    else if (answer.headers.get("Content-Type")?.startsWith("text/html")) markOffered(parsed(await answer.text()));
+    else if (answer.headers.get("Content-Type")?.startsWith("text/html")) showMarkup(answer.status, parsed(await answer.text()).body);
     else if (!undo && !(await comeBack(await read(answer), signal))) return answer.ok;
     if (answer.status < 500) kept.set(key, null);
     return answer.ok;

@@ -218,6 +218,29 @@ def test_what_was_not_done_is_said_in_view(scripted: Site, visitors: Visitors) -
     assert note.evaluate(TOPMOST)
 
 
+def test_what_was_refused_leads_to_its_conversation(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
+    page = visitors.enter(scripted)
+    address = begin(page, "Sort my notes")
+    at_rest(page)
+    key = urlsplit(address).path.split("/")[2]
+    scripted.served.shell(
+        "from chat.models import Conversation;"
+        f"Conversation.objects.filter(pk='{key}').update(title='<b>Notes</b>', lost_model='tiny')"
+    )
+    page.goto("/board/")
+    visitors.expected.append("status of 409 (Conflict)")
+    row = page.locator(f"#board-{key}")
+    row.get_by_role("button", name="Continue").click()
+    note = page.locator("#act-note")
+    expect(note).to_have_text(
+        "<b>Notes</b>: The chosen model tiny is no longer available. Choose another one, then send again."
+    )
+    note.get_by_role("link", name="<b>Notes</b>").click()
+    expect(page).to_have_url(address)
+    expect(page.locator("#conversation")).to_be_visible()
+
+
 def test_a_tab_in_the_background_sees_nothing(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     scripted.model.script(Reply(text="Done at last.", stall_after=1, gate=gate))

@@ -287,6 +287,20 @@ def test_continue_from_the_board(owners: Client, owner: User) -> None:
     assert "1/2" in only_row(owners, "running")
 
 
+def test_a_refusal_on_the_board_names_the_conversation(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a x", "b >").end()
+    where = f"/conversations/{work.conversation.pk}/"
+    Conversation.objects.filter(pk=work.conversation.pk).update(title="<b>bold</b>", lost_model="<i>tiny</i>")
+    said = (
+        f'<a href="{where}" dir="auto">&lt;b&gt;bold&lt;/b&gt;</a>: The chosen model &lt;i&gt;tiny&lt;/i&gt;'
+        " is no longer available. Choose another one, then send again."
+    )
+    page = owners.post(f"{where}continue/", {"back": "board"}, follow=True).content.decode()
+    assert f'data-level="error">{said}</li>' in page
+    answer = owners.post(f"{where}continue/", {"back": "board"}, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer.content.decode()) == (409, said)
+
+
 def test_retry_from_the_board(owners: Client, owner: User) -> None:
     work = Work(owner).write("a x", "b >").end(Turn.Status.FAILED)
     row = only_row(owners, "unseen")
