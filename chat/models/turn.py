@@ -193,15 +193,22 @@ class Turn(models.Model):
     @property
     def profile_of_its_own(self) -> Profile | None:
         """The profile that answered this turn alone, see `use_profile`; None if it cannot be used."""
-        then = self.profile_snapshot
-        own = self.profile if then.get("override") and then["id"] > 0 else None
+        own = self._own_profile
         return None if own is None or own.is_lost else own
 
     @property
+    def _own_profile(self) -> Profile | None:
+        then = self.profile_snapshot
+        return self.profile if then.get("override") and then["id"] > 0 else None
+
+    @property
     def profile_to_continue_with(self) -> Profile | None:
-        """Its own, unless another was chosen for the conversation since; None for the conversation's."""
+        """Its own, unless another was chosen for the conversation since; None for the conversation's.
+
+        Also where its model is gone, which the turn then says: the conversation's may allow more.
+        """
         chosen = self.conversation.choice_of_profile
-        return self.profile_of_its_own if self.profile_snapshot.get("instead_of", chosen) == chosen else None
+        return self._own_profile if self.profile_snapshot.get("instead_of", chosen) == chosen else None
 
     def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""

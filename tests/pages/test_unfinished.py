@@ -101,6 +101,13 @@ def test_it_is_continued_with_the_profile_that_answered_its_turn_alone(left: Wor
         left.turn = conversation.turns.latest("pk")
         left.write("a x", "b >").end(Turn.Status(status))
         assert left.turn.profile_snapshot["title"] == "Careful"
+    lost = left.turn.profile_snapshot | {"lost": True}  # its model is gone
+    conversation.turns.filter(pk=left.turn.pk).update(profile_snapshot=lost)
+    act(owners, left, "continue")
+    left.turn = conversation.turns.latest("pk")
+    left.write("a x", "b >").end()
+    assert left.turn.profile_snapshot["title"] == "Careful"
+    assert left.turn.profile_snapshot["lost"]
     Conversation.objects.filter(pk=conversation.pk).update(profile=free)  # the user's choice since
     act(owners, left, "continue")
     left.turn = conversation.turns.latest("pk")
