@@ -181,7 +181,8 @@
     const buttons = pressed.direction ? [...turn.querySelectorAll("[data-versions]")] : [];
     if (pressed.direction && !buttons.length) return;
     const button = buttons.find(({ dataset }) => dataset.versions === pressed.direction) ?? buttons[0];
-    button?.focus({ preventScroll: true });
+    const wentOn = !document.activeElement.matches("body, [data-versions]"); // while it was on its way
+    if (!wentOn) button?.focus({ preventScroll: true });
     layOutAbove(button ?? turn);
     document.getElementById("scroll").scrollTop += topOf(button ?? turn) - pressed.top;
     pressed = null;

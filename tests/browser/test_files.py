@@ -1083,15 +1083,18 @@ def test_a_reply_shows_pictures_of_the_workspace(scripted: Site, visitors: Visit
 
 
 def test_a_file_asked_for_is_not_replaced_by_a_list_on_its_way(scripted: Site, visitors: Visitors) -> None:
-    gate = threading.Event()
-    begins = Reply(text="I draw.", tool_calls=writes("a.svg", SVG).tool_calls, stall_after=1, gate=gate)
-    scripted.model.script(begins, Reply(text="[the drawing](a.svg)"))
+    wrote, asked = threading.Event(), threading.Event()
+    begins = Reply(text="I draw.", tool_calls=writes("a.svg", SVG).tool_calls, stall_after=1, gate=wrote)
+    # The end of the turn offers the files, and a page that has them offered asks for no list.
+    ends = Reply(text="[the drawing](a.svg)", stall_after=1, gate=asked)
+    scripted.model.script(begins, ends)
     visitors.expected += ["Blocked script execution", "Content Security Policy"]
     page = visitors.enter(scripted, viewport=WIDE)
     page.route("**/files/", lambda route: None)  # no answer yet
     begin(page, "draw it")
     with page.expect_request("**/files/"):
-        gate.set()
+        wrote.set()
+    asked.set()
     at_rest(page)
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/files/")):
         page.get_by_role("link", name="the drawing").click()

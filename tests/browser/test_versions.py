@@ -348,6 +348,30 @@ def test_switching_versions_keeps_the_turn_in_its_place(scripted: Site, visitors
     assert abs(after["y"] - before["y"]) < 2
 
 
+def test_a_version_that_comes_leaves_the_keyboard_where_it_went_meanwhile(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply("First."), Reply("Second."))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(turns(page).first).to_contain_text("Second.")
+    at_rest(page)
+    held: list[Route] = []
+    page.route("**/show/", lambda route: held.append(route))
+    page.get_by_role("button", name="Previous version").click()
+    until(page, lambda: bool(held))
+    page.get_by_role("button", name="Conversation menu").click()
+    menu = page.locator("#conversation-menu")
+    expect(menu).to_be_visible()
+    held[0].continue_()
+    expect(turns(page).first).to_contain_text("First.")
+    expect(menu).to_be_visible()
+    expect(page.get_by_role("button", name="Next version")).not_to_be_focused()
+
+
 def test_the_buttons_of_versions_keep_their_place_where_messages_differ_in_height(
     scripted: Site, visitors: Visitors
 ) -> None:
