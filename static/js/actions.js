@@ -168,6 +168,9 @@
     const turn = key ? document.getElementById(`turn-${key}`) : submitter?.dataset.versions && submitter.closest(".turn");
     pressed = turn ? (key ? deleted(turn) : switched(turn, submitter)) : null;
   });
+  // Who goes on with something else while it is on its way keeps the keyboard there.
+  const leave = () => pressed && (pressed.isLeft = true);
+  for (const type of ["pointerdown", "keydown"]) addEventListener(type, leave, true);
   const fetchMissing = () => {
     const earlier = document.getElementById("earlier");
     if (!earlier || pressed.asked === earlier) return;
@@ -181,8 +184,8 @@
     const buttons = pressed.direction ? [...turn.querySelectorAll("[data-versions]")] : [];
     if (pressed.direction && !buttons.length) return;
     const button = buttons.find(({ dataset }) => dataset.versions === pressed.direction) ?? buttons[0];
-    const wentOn = !document.activeElement.matches("body, [data-versions]"); // while it was on its way
-    if (!wentOn) button?.focus({ preventScroll: true });
+    const isElsewhere = pressed.isLeft && !document.activeElement.matches("body, [data-versions]");
+    if (!isElsewhere) button?.focus({ preventScroll: true });
     layOutAbove(button ?? turn);
     document.getElementById("scroll").scrollTop += topOf(button ?? turn) - pressed.top;
     pressed = null;
