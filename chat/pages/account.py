@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, password_validation, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
@@ -104,7 +105,14 @@ def confirm_sign_out(request: SignedInRequest) -> HttpResponse:
     return render(request, "sign_out.html")
 
 
-class ChangePasswordForm(PasswordChangeForm):
+class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg] # not subscriptable as it runs
+    """Says what is wrong with a password at its first field, not at that which repeats it."""
+
+    def validate_password_for_user(self, user: User, *_: str) -> None:
+        super().validate_password_for_user(user, "new_password1")
+
+
+class ChangePasswordForm(NewPasswordForm, PasswordChangeForm):
     """Counts a wrong old password as a failed sign-in, since it can be guessed here too."""
 
     request: HttpRequest
@@ -154,7 +162,7 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
         form = ChangePasswordForm(request.user, data)
         form.request = request
     else:
-        form = SetPasswordForm(request.user, data)
+        form = NewPasswordForm(request.user, data)
     form.fields["new_password1"].help_text = gettext_lazy(
         "At least 8 characters. Not a common password, not only digits, and not similar to your user name."
     )

@@ -153,11 +153,14 @@ def act_message(act: BulkAct) -> str:
 def undo_message(undone: Undone | None) -> str:
     if undone is None:
         return _("This was already undone, or it is too late to undo it.")
-    restored = ngettext(
-        "%(count)s conversation restored.",
-        "%(count)s conversations restored.",
-        undone.restored,
-    ) % {"count": undone.restored}
+    count = undone.restored
+    if undone.kind in (BulkAct.Kind.ARCHIVE, BulkAct.Kind.DELETE):
+        sentence = ngettext("%(count)s conversation restored.", "%(count)s conversations restored.", count)
+    else:
+        sentence = ngettext(
+            "Undone for %(count)s conversation.", "Undone for %(count)s conversations.", count
+        )
+    restored = sentence % {"count": count}
     if not undone.left:
         return restored
     left = ngettext(

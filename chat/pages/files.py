@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
+from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -51,6 +52,7 @@ from chat.files.preview import (
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
 from chat.files.web_page import has_scripts, web_page_of
+from chat.live.broadcast import publish_regions
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
@@ -238,6 +240,7 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         index_files(conversation, upload_files(conversation, uploads_of(request)))
     except (UploadRefused, WorkspaceError) as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
+    async_to_sync(publish_regions)(conversation.pk, "files_button")
     return redirect("files", conversation.pk)
 
 
@@ -269,6 +272,7 @@ def _change(
         return _folder(request, conversation, problem=str(refusal), status=400)
     unindex_file(conversation, path)
     index_files(conversation, new_paths or [])
+    async_to_sync(publish_regions)(conversation.pk, "files_button")
     query = {"path": request.POST.get("folder") or "."}
     return redirect(f"{reverse('files', args=[conversation.pk])}?{urlencode(query)}")
 

@@ -177,6 +177,11 @@ def test_files_are_offered_while_the_version_has_some(scripted: Site, visitors: 
     offered("3 of 3", False)
     page.get_by_role("button", name="Previous version").click()
     offered("2 of 3", True)
+    page.click(".bar__files")
+    page.get_by_role("button", name="Actions for one.md").click()
+    page.locator("#file-menu").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    offered("2 of 3", False)
 
 
 def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:
