@@ -136,6 +136,18 @@ def queue_text(turn: Turn | BoardEntry) -> str:
 
 
 @register.filter
+def end_text(turn: Turn) -> str:
+    """How a turn ended, and whether servers restarted in it."""
+    if turn.status != "completed":
+        return turn.get_status_display()
+    ended, count = _("Ended"), turn.crash_count
+    if not count:
+        return ended
+    resumed = ngettext("resumed after a server restart", "resumed after %(count)s server restarts", count)
+    return ended + _(", ") + resumed % {"count": count}
+
+
+@register.filter
 def date_time(at: datetime.datetime) -> str:
     """A date and time, without the year if it is this one: 22 Nov, 19:44."""
     local = timezone.localtime(at)
