@@ -50,6 +50,14 @@ def begin(page: Page, text: str) -> str:
     return page.url
 
 
+def another_tab(page: Page) -> Page:
+    """A second tab of the same browser on the conversation that `page` shows, once it is live."""
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    return other
+
+
 def choose_profile(page: Page, title: str) -> None:
     """Choose who answers next, on the first page or in a conversation, and see that it is so."""
     page.locator("#profile-button").click()

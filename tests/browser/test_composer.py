@@ -12,7 +12,18 @@ from playwright.sync_api import FileChooser, Page, Route, expect
 from chat.demo.reply import Reply
 from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, choose_profile, last_turn, send, turns, until
+from tests.browser.talk import (
+    COMPOSING,
+    LIVE,
+    another_tab,
+    at_rest,
+    begin,
+    choose_profile,
+    last_turn,
+    send,
+    turns,
+    until,
+)
 from tests.pictures import png
 
 # The page comes with an id that it had before.
@@ -383,9 +394,7 @@ def drafted_in_two_tabs(scripted: Site, visitors: Visitors) -> tuple[Page, Page]
     """A conversation with a draft, and the same in another tab of the browser."""
     page = opened(scripted, visitors)
     page.fill("#composer-text", "Only once")
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(LIVE)
+    other = another_tab(page)
     expect(other.locator("#composer-text")).to_have_value("Only once")
     return page, other
 
@@ -525,9 +534,7 @@ def test_a_draft_that_its_own_tab_changed_and_sent_is_gone_where_it_was_only_sho
 def test_what_one_tab_empties_leaves_what_was_typed_in_another(scripted: Site, visitors: Visitors) -> None:
     """Also where that was kept last, for tabs that are opened later."""
     page = opened(scripted, visitors)
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(LIVE)
+    other = another_tab(page)
     page.fill("#composer-text", "The first")
     other.fill("#composer-text", "The second")
     look_at_the_board(page)
@@ -564,9 +571,7 @@ def test_files_of_a_draft_that_another_tab_sent_are_gone(
     (tmp_path / "notes.txt").write_text("Notes")
     page.set_input_files("#composer-files", tmp_path / "notes.txt")
     page.fill("#composer-text", "Read them")
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(LIVE)
+    other = another_tab(page)
     expect(other.locator(".attached")).to_have_count(1)
     other.fill("#composer-text", words)
     scripted.model.script(Reply(text="Read."))

@@ -16,7 +16,19 @@ from playwright.sync_api import FileChooser, Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, PASTE, TOPMOST, at_rest, begin, last_turn, send, todo, turns, until
+from tests.browser.talk import (
+    LIVE,
+    PASTE,
+    TOPMOST,
+    another_tab,
+    at_rest,
+    begin,
+    last_turn,
+    send,
+    todo,
+    turns,
+    until,
+)
 from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
@@ -872,9 +884,7 @@ def test_a_message_that_arrives_after_its_page_was_left_leaves_the_draft_of_anot
     page = visitors.enter(scripted)
     begin(page, "hello")
     at_rest(page)
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(LIVE)
+    other = another_tab(page)
     held: list[Route] = []
     page.route(f"{page.url}messages/", lambda route: held.append(route))
     page.set_input_files("#composer-files", [PICTURE])  # type: ignore[list-item]

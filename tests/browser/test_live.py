@@ -9,7 +9,19 @@ from playwright.sync_api import Browser, Page, expect
 from chat.demo.reply import Reply
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, record, send, todo, turns
+from tests.browser.talk import (
+    LIVE,
+    another_tab,
+    at_rest,
+    begin,
+    is_folded,
+    is_open,
+    last_turn,
+    record,
+    send,
+    todo,
+    turns,
+)
 from tests.model_server import ScriptedModel
 from tests.serving import serving
 
@@ -39,9 +51,7 @@ def test_reload_and_second_tab_in_the_middle(scripted: Site, visitors: Visitors)
     page.reload()
     expect(page.locator("#transcript")).to_contain_text("Paragraph 4")
     is_open(page)
-    second = page.context.new_page()
-    second.goto(page.url)
-    second.wait_for_selector(LIVE)
+    second = another_tab(page)
     expect(second.locator("#transcript")).to_contain_text("Paragraph 4")
     gate.set()
     for tab in (page, second):

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, turns, until
+from tests.browser.talk import LIVE, another_tab, at_rest, begin, turns, until
 from tests.browser.test_files import NARROW, WIDE, writes
 
 SAID = "Could not reach the server. Try again."
@@ -270,9 +270,7 @@ def test_a_draft_that_was_changed_and_sent_from_another_tab_is_gone(talk: Callab
     back(page)
     page.wait_for_selector(LIVE)
     page.fill("#composer-text", "And about wombats")
-    other = page.context.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(LIVE)
+    other = another_tab(page)
     page.get_by_role("link", name="Board").click()
     expect(page.locator("h1")).to_have_text("Board")
     cut(page)
