@@ -107,6 +107,14 @@ addEventListener("resize", () => {
   addEventListener("pageshow", (event) => event.persisted && arrive());
 }
 
+// A link that looks like a button is pressed with the space bar, as those beside it are.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== " " || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (!event.target.matches?.("a:is(.button, .action)")) return;
+  event.preventDefault(); // of scrolling
+  if (!event.repeat) event.target.click();
+});
+
 // Where there is no composer, a redraw that takes the focused control away moves the focus to the row that takes its
 // place, or to the heading of an empty section.
 {

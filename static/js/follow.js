@@ -74,6 +74,21 @@ onContent((signal) => {
     event.preventDefault();
     view.scrollTop = 0;
   });
+  // The keys of pages scroll it from the composer, too, where a message does not fill that; from an empty one also those
+  // that lead to the beginning and the end.
+  document.addEventListener("keydown", (event) => {
+    const { key, target: field } = event;
+    if (field.id !== "composer-text" || event.defaultPrevented || event.metaKey || event.altKey || event.shiftKey || isComposing(event)) return;
+    const isPage = key === "PageUp" || key === "PageDown";
+    const isEnd = key === "Home" || key === "End";
+    if (event.ctrlKey ? !isEnd || field.value : !isPage || field.scrollHeight > field.clientHeight + 1) return;
+    event.preventDefault();
+    if (key === "End") return toEnd();
+    led = null;
+    note("hand");
+    if (isEnd) view.scrollTop = 0;
+    else view.scrollTop += (key === "PageUp" ? -0.875 : 0.875) * view.clientHeight; // as the browser's own pages
+  }, { signal });
   let pressed = null; // what the pointer is down on; that is the view where it is on the scrollbar
   const isHeld = () => pressed === view || (pressed && !getSelection().isCollapsed);
   view.addEventListener("pointerdown", ({ target }) => {

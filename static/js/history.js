@@ -1,5 +1,5 @@
 // The up key in an empty composer brings back one's own messages of this conversation, the latest first; the down key
-// goes back to the empty one. A message that is changed is a draft, which neither key takes away.
+// goes back to the empty one. One that still waits to be delivered is taken back, so that it can be changed. A message that is changed is a draft, which neither key takes away.
 {
   let recalled = { at: 0, text: "" }; // its place from the end; 0 is the empty field
 
@@ -20,6 +20,11 @@
     const up = event.key === "ArrowUp";
     const beside = up ? value.slice(0, field.selectionStart) : value.slice(field.selectionEnd);
     if (beside.includes("\n")) return; // the key moves within the message
+    const waiting = up && !value && [...document.querySelectorAll("#follow-ups .follow-up__back")].at(-1);
+    if (waiting) {
+      event.preventDefault();
+      return waiting.click();
+    }
     const own = [...document.querySelectorAll("#transcript .message[data-role=user]:has(.message__body)")];
     const next = up ? at + 1 : at - 1;
     if (next > own.length) htmx.trigger("#earlier", "intersect");

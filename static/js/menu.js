@@ -67,6 +67,8 @@
     if (menu && !menu.contains(target) && !isOpener(target, menu)) menu.hidePopover();
     // Where there is little room it moves for that (menu.css), once: what is pressed next stays where it is.
     if (menu?.contains(target) && target.matches("input:not([type=checkbox])")) menu.dataset.writes = "";
+    const options = document.querySelector(".options-menu:popover-open");
+    if (options && !options.contains(target) && !isOpener(target, options)) options.hidePopover();
   });
 
   document.addEventListener("click", ({ target }) => {

@@ -87,7 +87,7 @@ def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visi
     gates = [threading.Event() for _ in range(3)]
     scripted.model.script(
         todo("in_progress", "pending", text="I plan it."),
-        Reply(tool_calls=[("bash", {"command": "until [ -e go ]; do sleep 0.1; done"})]),
+        Reply(tool_calls=[("bash", {"command": f"until [ -e go ]; do sleep 0.1; done; : {'and on ' * 20}"})]),
         todo("completed", "in_progress"),
         Reply(text="Half of it", piece=4, stall_after=2, gate=gates[0]),
         Reply(text="More", piece=3, stall_after=2, gate=gates[1]),
@@ -103,6 +103,7 @@ def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visi
     expect(busy.locator(".turn__doing")).to_contain_text("Running until [ -e go ]; do sleep 0.1; done")
     expect(busy.locator(".turn__doing .elapsed")).to_have_text(re.compile("[1-9] s"))
     expect(busy.locator(".turn__spent")).to_contain_text(" tokens in, ")
+    assert busy.evaluate("line => line.clientHeight") < 30, "a long command is cut short"
     assert page.title() == f"▸\u2002{title}"
     running = icon(page)
     assert running

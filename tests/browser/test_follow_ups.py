@@ -124,6 +124,25 @@ def test_taken_back_into_the_composer_and_sent_anew(scripted: Site, visitors: Vi
     assert "Use tabs" not in str(scripted.model.requests[-1])
 
 
+def test_the_up_key_takes_the_latest_back(scripted: Site, visitors: Visitors) -> None:
+    page, go = at_work(scripted, visitors)
+    field = page.locator("#composer-text")
+    for text in ("Use tabs", "Use spaces"):
+        hold(page, text)
+    page.keyboard.press("ArrowUp")
+    expect(field).to_have_value("Use spaces")
+    expect(held(page)).to_have_count(1)
+    expect(field).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(field).to_have_value("Use spaces")
+    expect(held(page)).to_have_count(1)
+    field.fill("")
+    page.keyboard.press("ArrowUp")
+    expect(field).to_have_value("Use tabs")
+    expect(held(page)).to_have_count(0)
+    go.set()
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_unsends_never_comes_to_stop(scripted: Site, visitors: Visitors, width: int) -> None:
     """Rows move as one of them goes and the composer grows; nothing else is above or below its button."""

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from chat.demo.reply import Reply
 from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, last_turn, send, todo, until
+from tests.browser.talk import LIVE, at_rest, begin, come_to_rest, last_turn, send, todo, until
 
 WRITES = Reply(tool_calls=[("write_file", {"path": "src/stock room.py", "content": "x = 1\n"})])
 
@@ -244,6 +244,68 @@ def test_a_message_comes_back_as_it_was_written(scripted: Site, visitors: Visito
     page.keyboard.press("ControlOrMeta+End")
     page.keyboard.press("ArrowDown")
     expect(field).to_have_value("thanks")
+
+
+def test_keys_of_pages_scroll_the_transcript_from_the_composer(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("\n\n".join(f"Line {number}" for number in range(200))))
+    page = visitors.enter(scripted)
+    begin(page, "Count")
+    at_rest(page)
+    field = page.locator("#composer-text")
+    field.focus()
+    come_to_rest(page)
+    first, end, last = (
+        page.get_by_text("Count", exact=True).last,
+        page.locator("#to-end"),
+        page.get_by_text("Line 199"),
+    )
+    expect(last).to_be_in_viewport()
+    page.keyboard.press("PageUp")
+    expect(last).not_to_be_in_viewport()
+    expect(end).to_be_visible()
+    for _page in range(3):
+        page.keyboard.press("PageDown")
+    expect(last).to_be_in_viewport()
+    page.keyboard.press("Control+Home")
+    expect(first).to_be_in_viewport()
+    page.keyboard.press("Control+End")
+    expect(last).to_be_in_viewport()
+    expect(end).to_be_hidden()
+    field.fill("\n".join("abcdefghijklmnopqrstuvwxyz" * 2))
+    page.keyboard.press("PageUp")
+    page.keyboard.press("Control+Home")
+    expect(last).to_be_in_viewport()
+    assert field.evaluate("field => field.selectionStart") == 0
+    expect(field).to_be_focused()
+
+
+def test_the_space_bar_presses_a_link_that_looks_like_a_button(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    at_rest(page)
+    for name in ("Edit", "Delete turn"):
+        last_turn(page).get_by_role("link", name=name).focus()
+        page.keyboard.press("Space")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        dialog.get_by_role("link", name="Cancel").focus()
+        page.keyboard.press("Space")
+        expect(dialog).to_be_hidden()
+
+
+def test_the_list_of_models_closes_behind_the_keyboard(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    at_rest(page)
+    page.locator("#model-choice").focus()
+    page.keyboard.press("Enter")
+    menu = page.locator("#model-menu")
+    expect(menu.get_by_role("combobox").or_(menu.locator("[data-filter]")).first).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(menu).to_be_hidden()
+    expect(page.locator("#send")).to_be_focused()
 
 
 def test_commands(scripted: Site, visitors: Visitors) -> None:

@@ -72,6 +72,8 @@ def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
     assert "Model Calls In Cached Out Thinking Cost gpt-5 4 2,000 200 1,000 0 1.75 USD" in text
     assert "qwen 2 ~20 0 ~5 0" in text
     assert "Total 6 ~2,020 200 ~1,005 0 ≥ 1.75 USD" in text
+    assert " 1,700 0 1,700 0.25 USD" in text
+    assert " 1,300 ~25 ~1,325 ≥ 1.50 USD" in text
     assert "some calls were cut off" in text
     assert "≥ marks costs without the calls of models that had no price." in text
     DailyUsage.objects.filter(model="qwen").delete()
