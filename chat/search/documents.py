@@ -61,10 +61,10 @@ def of_call(call: ToolCall) -> SearchText:
 
 
 def text_of_call(call: ToolCall) -> str:
-    """The tool, a line for each argument, and both ends of the output; of a todo write only the tool."""
+    """The tool, a line for the value of each argument, and both ends of the output; of a todo write only the tool."""
     if call.is_todo_write:
         return call.name
-    lines = [f"{name}: {plain(value)}" for name, value in call.parsed_arguments.items()]
+    lines = [plain(value) for value in call.parsed_arguments.values()]
     output = call.output
     if len(output) > HEAD + TAIL:
         output = f"{output[:HEAD]}\n…\n{output[-TAIL:]}"

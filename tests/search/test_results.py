@@ -142,8 +142,9 @@ def test_a_tool_call_is_found_by_name_argument_and_output(owners: Client, talk: 
     where = f"/conversations/{one.conversation.pk}/#{call.dom_id}"
     for typed in ("read_file", "read", "src/orders.py", "orders", "total"):
         assert [re.sub(r"\?find=[^#]+", "", at) for _kind, at, _text in places(owners, typed)] == [where]
-    text = "read_file path: <mark>src/orders.py</mark> def total(): ..."
+    text = "read_file <mark>src/orders.py</mark> def total(): ..."
     assert places(owners, '"src/orders.py"')[0][2] == text
+    assert places(owners, "path") == [], "the name of an argument is none of its words"
 
 
 def test_a_file_is_found_by_its_name(owners: Client, talk: Begin) -> None:
