@@ -64,22 +64,25 @@ def usage_of(turn: Turn) -> TurnUsage:
     return TurnUsage(calls, Totals.of(calls), _seconds_worked(turn))
 
 
+def tokens_text(totals: Totals) -> str:
+    """The tokens in and out, marked where they include estimates."""
+    mark = "~" if totals.estimated else ""
+    counts = {"asked": mark + tokens(totals.input_tokens), "said": mark + tokens(totals.output_tokens)}
+    return _("%(asked)s tokens in, %(said)s out") % counts
+
+
 def usage_line(usage: TurnUsage) -> str:
-    counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
-    mark = "~" if usage.totals.estimated else ""
     at_least = "≥ " if usage.totals.unpriced else ""
     costs = [f"{at_least}{money(cost)} {currency}" for currency, cost in usage.totals.costs]
-    words = _("%(asked)s tokens in, %(said)s out") % counts
-    return " · ".join([f"{mark}{words}", *costs, format_duration(usage.seconds)])
+    return " · ".join([tokens_text(usage.totals), *costs, format_duration(usage.seconds)])
 
 
 def tokens_so_far(spent: Totals) -> str:
     """The tokens of a running turn, whose input is known only once its first step has ended; "" for none."""
-    mark = "~" if spent.estimated else ""
-    counts = {"asked": tokens(spent.input_tokens), "said": tokens(spent.output_tokens)}
     if spent.input_tokens:
-        return mark + _("%(asked)s tokens in, %(said)s out") % counts
-    return mark + _("%(said)s tokens") % counts if spent.output_tokens else ""
+        return tokens_text(spent)
+    said = ("~" if spent.estimated else "") + tokens(spent.output_tokens)
+    return _("%(said)s tokens") % {"said": said} if spent.output_tokens else ""
 
 
 def _seconds_worked(turn: Turn) -> float:

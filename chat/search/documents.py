@@ -61,7 +61,7 @@ def of_call(call: ToolCall) -> SearchText:
 
 
 def text_of_call(call: ToolCall) -> str:
-    """The tool, a line for the value of each argument, and both ends of the output; of a todo write only the tool."""
+    """The tool, the value of each argument, and both ends of the output; of a todo write only the tool."""
     if call.is_todo_write:
         return call.name
     lines = [plain(value) for value in call.parsed_arguments.values()]

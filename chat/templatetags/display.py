@@ -20,7 +20,7 @@ from chat.files.tree import address, shown
 from chat.live.activity import activity_of
 from chat.live.board import BoardEntry
 from chat.live.profile_facts import Fact, change_of, facts_of, setup_of
-from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
+from chat.live.usage_text import format_duration, grouped, money, tokens, tokens_text, usage_of
 from chat.models import BulkAct, Profile, ToolCall, Turn
 from chat.models.usage import TOKENS, Totals
 from chat.pages.bulk import act_message
@@ -95,7 +95,7 @@ def facts(snapshot: dict[str, Any]) -> list[Fact]:
 register.filter("profile_change", change_of)
 register.simple_tag(activity_of)
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
-for figure in (tokens, grouped, money, format_duration):
+for figure in (tokens, tokens_text, grouped, money, format_duration):
     register.filter(figure.__name__, figure)
 
 

@@ -394,7 +394,7 @@ def test_forms_are_sent_while_the_page_stays(page: Page, scripted: Site, visitor
     expect(page).to_have_url(address)
     page.fill("[name=title]", "Careful worker")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Careful worker saved.")).to_be_visible()
+    expect(page.get_by_text("“Careful worker” saved.")).to_be_visible()
     expect(page).to_have_url(re.compile("/settings/profiles/$"))
     assert is_same()
     page.go_back()

@@ -38,7 +38,7 @@ def make(page: Page, **filled: str) -> None:
     page.get_by_label("Temperature").fill(filled.get("temperature", "0.2"))
     page.get_by_label("Shell commands (bash)").select_option("ask")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
+    expect(page.locator(".messages")).to_contain_text("“Reviewer” saved.")
 
 
 def test_a_refused_number_is_in_view(scripted: Site, visitors: Visitors) -> None:
@@ -70,7 +70,7 @@ def test_a_form_left_open_undoes_nothing(
     page.get_by_label("Shell commands (bash)").select_option("never")
     page.get_by_label("Instructions").fill("Be brief.\nBe kind.")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
+    expect(page.locator(".messages")).to_contain_text("“Reviewer” saved.")
     other.locator(".swatch[data-colour=teal]").click()
     other.get_by_label("Agent's name").fill("Eve")
     other.get_by_role("button", name="Save").click()
@@ -82,7 +82,7 @@ def test_a_form_left_open_undoes_nothing(
         expect(other.get_by_label("Agent's name")).to_have_value("Eve")
         expect(other.locator(".swatch[data-colour=teal] input")).to_be_checked()
         other.get_by_role("button", name="Save").click()
-        expect(other.locator(".messages")).to_contain_text("Reviewer saved.")
+        expect(other.locator(".messages")).to_contain_text("“Reviewer” saved.")
         other.get_by_role("link", name="Reviewer").first.click()
 
 
@@ -102,7 +102,7 @@ def test_a_form_that_is_saved_after_the_session_has_ended_undoes_nothing(
     page.wait_for_url("**/accounts/login/?next=**")
     other.get_by_label("Shell commands (bash)").select_option("never")
     other.get_by_role("button", name="Save").click()
-    expect(other.locator(".messages")).to_contain_text("Reviewer saved.")
+    expect(other.locator(".messages")).to_contain_text("“Reviewer” saved.")
     page.context.add_cookies(session)  # type: ignore[arg-type]
     page.reload()
     expect(page.get_by_label("Agent's name")).to_have_value("Eve")
@@ -230,7 +230,7 @@ def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors
     expect(page.get_by_label("Instructions")).to_have_value("Kept.")
     page.get_by_label("Individual tools of MCP servers").fill("files__list = run")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".messages")).to_contain_text("Reviewer two saved.")
+    expect(page.locator(".messages")).to_contain_text("“Reviewer two” saved.")
 
 
 def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:

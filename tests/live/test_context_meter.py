@@ -100,9 +100,9 @@ def test_a_turn_tells_what_it_took(turn: Turn) -> None:
     usage = usage_of(turn)
     assert (usage.totals.input_tokens, usage.totals.output_tokens, usage.seconds) == (1840, 130, 75)
     html = " ".join(render_to_string("partials/_turn_usage.html", {"turn": turn}).split())
-    assert ">~</abbr>1.8k tokens in, 130 out</span><span><abbr" in html
+    assert 'title="estimated">~1.8k tokens in, ~130 out</span><span><abbr' in html
     assert ">≥</abbr> 0.0030 USD</span><span>1 min 15 s</span>" in html, "the summary had no price"
-    assert usage_line(usage) == "~1.8k tokens in, 130 out · ≥ 0.0030 USD · 1 min 15 s"
+    assert usage_line(usage) == "~1.8k tokens in, ~130 out · ≥ 0.0030 USD · 1 min 15 s"
     assert html.count('<th scope="row">') == 3
     assert '<th scope="row">Summary</th>' in html
 

@@ -93,7 +93,7 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
         return redirect("connection", row.pk)
     for each in using:
         async_to_sync(publish_regions)(each.pk, "profile")
-    messages.success(request, _("%s deleted.") % row.name)
+    messages.success(request, _("“%s” deleted.") % row.name)
     return redirect("connections")
 
 
@@ -117,7 +117,7 @@ def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
         message = _("The address has changed, so the key and headers for the old one were removed.")
         messages.warning(request, message)
         return redirect("connection", row.pk)
-    messages.success(request, _("%s saved.") % row.name)
+    messages.success(request, _("“%s” saved.") % row.name)
     if form.needs_test:
         request.session[START_KEY] = row.pk
         return redirect("try_connection", row.pk)

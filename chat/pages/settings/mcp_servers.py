@@ -228,7 +228,7 @@ def accept_mcp_tools(request: SignedInRequest, server_id: int) -> HttpResponse:
 def delete_mcp_server(request: SignedInRequest, server_id: int) -> HttpResponse:
     server = get_object_or_404(McpServer, pk=server_id)
     server.delete()
-    messages.success(request, _("%s deleted.") % server.name)
+    messages.success(request, _("“%s” deleted.") % server.name)
     return redirect("mcp_servers")
 
 

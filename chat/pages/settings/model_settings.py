@@ -206,7 +206,7 @@ def _model_settings(request: SignedInRequest, connection: Connection | None, bas
     form = ModelSettingsForm(request.POST or None, instance=row, known=known)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, _("%s saved.") % name)
+        messages.success(request, _("“%s” saved.") % name)
         return redirect("connection", connection.pk) if connection else redirect("connections")
     context = {"section": "connections", "connection": connection, "row": row, "form": form}
     return render(request, "settings/model_settings.html", context, status=400 if form.errors else 200)

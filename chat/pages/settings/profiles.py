@@ -76,7 +76,7 @@ def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     """Delete a profile; conversations keep their snapshots of it."""
     row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
     row.delete()
-    messages.success(request, _("%s deleted.") % row.title)
+    messages.success(request, _("“%s” deleted.") % row.title)
     return redirect("profiles")
 
 
@@ -100,7 +100,7 @@ def form_page(request: SignedInRequest, form: ProfileForm, **more: Any) -> HttpR
 
 def _save(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
     row = form.save()
-    messages.success(request, _("%s saved. Applies from the next turn.") % row.title)
+    messages.success(request, _("“%s” saved. Applies from the next turn.") % row.title)
     listed = listed_models(row.connection) if row.model else []
     if listed and row.model not in listed:
         message = _("The endpoint does not list the model %s. Check its name if the agent gets no reply.")

@@ -86,7 +86,7 @@ def add_user(request: SignedInRequest) -> HttpResponse:
     form = UserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         account = form.save()
-        messages.success(request, _("%s added.") % account)
+        messages.success(request, _("“%s” added.") % account)
         return _page(request, account=account, link=_new_link(request, account))
     return _page(request, form=form, status=400 if form.errors else 200)
 

@@ -244,7 +244,7 @@ def test_a_strangers_connection_is_on_no_page(strangers: Client, staffs: Client,
 
 def test_deleting(owners: Client, mine: Connection) -> None:
     answer = owners.post(f"{LIST}{mine.pk}/delete/", follow=True)
-    assert "Mine deleted." in answer.content.decode()
+    assert "“Mine” deleted." in answer.content.decode()
     assert not Connection.objects.exists()
 
 

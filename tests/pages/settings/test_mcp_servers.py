@@ -208,5 +208,5 @@ def test_one_that_cannot_be_started_says_so(administrators: Client) -> None:
 def test_one_that_is_deleted_takes_its_tools_with_it(administrators: Client) -> None:
     server = McpServer.objects.create(name="mine", command=["x"])
     McpTool.save_listing(server, [ListedTool("tool", "mine__tool", {"schema": {}}, "f" * 64, "")])
-    assert "mine deleted." in act(administrators, "delete")
+    assert "“mine” deleted." in act(administrators, "delete")
     assert not McpTool.objects.exists()

@@ -188,7 +188,7 @@ def test_a_model_that_the_endpoint_does_not_list_is_saved_with_a_warning(
     staff.get(f"/settings/connections/models/?connection={row.pk}")  # as the field does
     given = {**GIVEN, "connection": row.pk, "model": model}
     answer = staff.post("/settings/profiles/add/", given, follow=True).content.decode()
-    assert "Careful saved." in answer
+    assert "“Careful” saved." in answer
     assert (f"does not list the model {model}" in answer) == is_warned
     assert Profile.objects.get(title="Careful").model == model
 

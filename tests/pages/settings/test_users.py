@@ -89,7 +89,7 @@ def test_a_user_is_added_and_signs_in_with_the_link(bosses: Client, caplog: pyte
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
     page = answer.content.decode()
-    assert "ada added." in page
+    assert "“ada” added." in page
     assert "It works once, within an hour" in page
     link = link_on(page)
     assert link.startswith("http://localhost:8123/sign-in/")
