@@ -6,6 +6,7 @@ import datetime
 import functools
 import operator
 import time
+import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -316,6 +317,16 @@ class Turn(models.Model):
     @property
     def is_active(self) -> bool:
         return self.status in self.ACTIVE
+
+    @property
+    def continue_id(self) -> uuid.UUID:
+        """The `client_id` of the turn on the open items after it, so that a repeated click starts one."""
+        return uuid.uuid5(self.client_id, "continue")
+
+    @property
+    def retry_id(self) -> uuid.UUID:
+        """The `client_id` of the turn that goes on with it or answers it again; see `continue_id`."""
+        return uuid.uuid5(self.client_id, "retry")
 
     @property
     def is_held(self) -> bool:

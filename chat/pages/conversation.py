@@ -377,12 +377,10 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
     is_unfinished = revision is not None and revision.done < revision.total
     is_dismissed = revision is not None and revision.dismissed
     if last and is_unfinished and (last.status in ENDED_WELL or (is_dismissed and not last.is_active)):
-        # Derived from the last turn, so a repeated click starts one turn.
-        client_id = uuid.uuid5(last.client_id, "continue")
         try:
             text = _("Continue with the remaining to-dos.")
             profile = last.profile_to_continue_with
-            publish_turn_sync(conversation.start_turn(text, client_id, profile=profile))
+            publish_turn_sync(conversation.start_turn(text, last.continue_id, profile=profile))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

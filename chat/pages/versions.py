@@ -57,15 +57,14 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
     """
     conversation = own_conversation(request, conversation_id)
     turn = get_object_or_404(conversation.turns, pk=turn_id)
-    client_id = uuid.uuid5(turn.client_id, "retry")  # a repeated click starts one turn
     is_last = not conversation.path.filter(pk__gt=turn_id).exists()
     if turn.did_nothing and is_last:
-        return _run_again(request, conversation, turn_id, client_id)
+        return _run_again(request, conversation, turn_id, turn.retry_id)
     if turn.can_be_retried:
         text = turn.user_text if turn.did_nothing else _("Continue where you left off.")
         try:
             profile = turn.profile_to_continue_with if is_last else None
-            publish_turn_sync(conversation.start_turn(text, client_id, profile=profile))
+            publish_turn_sync(conversation.start_turn(text, turn.retry_id, profile=profile))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

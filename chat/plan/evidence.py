@@ -13,7 +13,7 @@ The evidence of an item consists of **spans**, each a stretch of one turn:
 - Todo writes, accepted or refused, are not evidence, but their steps' tokens count.
 - A removed item keeps its evidence, also who completed it if the removal is undone.
 
-Work in turns after the plan's last list does not count: no list ties it to the plan.
+Only work in the turns that the plan covers counts, see `plans_of`: nothing ties other work to the plan.
 
 A call is a **recorded action** if its tool started to run, whatever the result. A call that was denied, or
 stopped before it ran, is shown but does not count. A file counts as changed if `write_file` or `edit_file`

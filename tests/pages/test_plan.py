@@ -161,3 +161,20 @@ def test_what_another_user_did_before_an_import_is_said_of_them(owners: Client, 
     page = page_of(owners, work)
     assert "You changed the list" not in page
     assert page.count("Changed by the user") == 2
+
+
+def test_a_turn_that_continue_began_is_in_the_timeline(work: Work, owners: Client) -> None:
+    where = f"/conversations/{work.conversation.pk}/"
+    work.write("a >").end()
+    owners.post(f"{where}continue/")
+    work.turn = work.conversation.turns.latest("pk")
+    work.look("one").end(Turn.Status.INTERRUPTED)
+    owners.post(f"{where}turns/{work.turn.pk}/retry/")
+    work.turn = work.conversation.turns.latest("pk")
+    work.look("two").end()
+    work.go_on().look("something else").end()
+    work.edit("a >", "b -")
+    timeline = story(page_of(owners, work))
+    told = re.findall(r"Continue with the remaining to-dos|Continue where you left off|Message 4", timeline)
+    assert told == ["Continue with the remaining to-dos", "Continue where you left off"]
+    assert re.findall(r"<code>(\w+)</code>", timeline) == ["one", "two"]

@@ -81,6 +81,13 @@ class Work:
         self.turn = self.conversation.start_turn(text, uuid.uuid4())
         return self
 
+    def resume(self) -> Work:
+        """The turn that "Continue" starts: on the open items, or after a bad end on what was cut off."""
+        is_cut_off = self.conversation.turns.get(pk=self.turn.pk).can_be_retried
+        client_id = self.turn.retry_id if is_cut_off else self.turn.continue_id
+        self.turn = self.conversation.start_turn("Continue", client_id)
+        return self
+
 
 @pytest.fixture
 def work(owner: User) -> Work:

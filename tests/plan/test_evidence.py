@@ -117,6 +117,29 @@ def test_turns_after_the_last_list_are_not_for_the_plan(work: Work) -> None:
     assert calls(work, "a") == ["one"]
 
 
+def test_a_change_by_the_person_does_not_charge_an_item_with_earlier_work(work: Work) -> None:
+    work.write("a >", "b -").look("one").end().go_on().look("something else").end()
+    before = found(work)["a"]
+    assert calls(work, "a") == ["one"]
+    for listed in (("a >", "b -", "c -"), ("a >", "c -", "b -"), ("a >", "b x"), ("a x", "b x")):
+        work.edit(*listed)
+        after = found(work)["a"]
+        assert (after.calls, after.steps, after.seconds) == (before.calls, before.steps, before.seconds)
+
+
+def test_a_turn_that_continue_began_counts_without_a_list(work: Work) -> None:
+    work.write("a >").look("one").end().go_on().look("something else").end().resume().look("two").end()
+    assert calls(work, "a") == ["one", "two"]
+    work.edit("a x")
+    assert calls(work, "a") == ["one", "two"]
+
+
+def test_a_turn_in_which_the_person_changed_the_list_counts(work: Work) -> None:
+    work.write("a >").look("one").end().go_on().look("something else").end()
+    work.go_on().look("two").edit("a >", "b -").look("three").end()
+    assert calls(work, "a") == ["one", "two", "three"]
+
+
 def test_taken_up_again(work: Work) -> None:
     work.write("a >", "b -").look("one").write("a -", "b >").look("two").write("a >", "b x").look("three")
     work.write("a x", "b x").end()

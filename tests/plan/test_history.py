@@ -57,6 +57,65 @@ def test_a_plan_goes_on_in_later_turns(work: Work) -> None:
     ]  # fmt: skip
 
 
+def test_a_change_between_turns_adds_no_turn(work: Work) -> None:
+    work.write("a >", "b -").end().go_on().look("a").end().edit("a >", "b -", "c -").edit("a >", "b -")
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == ["Message 1", "list 1", "completed", "yours 2", "yours 3"]
+    work.go_on().write("a x", "b -").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1", "list 1", "completed", "Message 2", "read_file", "completed", "yours 2", "yours 3",
+        "Message 3", "list 4", "completed",
+    ]  # fmt: skip
+
+
+def test_a_change_while_a_turn_runs_adds_that_turn_alone(work: Work) -> None:
+    work.write("a >").end().go_on().look("a").end().go_on().look("b").edit("a >", "c -").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1",
+        "list 1",
+        "completed",
+        "Message 3",
+        "read_file",
+        "yours 2",
+        "completed",
+    ]
+
+
+def test_a_turn_that_continue_began_is_of_the_plan(work: Work) -> None:
+    work.write("a >").end().go_on().look("a").end().resume().look("b").end(Turn.Status.INTERRUPTED)
+    work.resume().look("c").end()
+    covered = ["Message 1", "list 1", "completed", "Continue", "read_file", "interrupted"]
+    covered += ["Continue", "read_file", "completed"]
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == covered
+    work.edit("a x").go_on().write("n >").end()
+    first, second = plans_of(work.conversation)
+    assert told(first) == [*covered, "yours 2"]
+    assert told(second) == ["Message 5", "list 3", "completed"]
+
+
+def test_a_turn_that_goes_on_with_something_else_is_not_of_the_plan(work: Work) -> None:
+    work.write("a >").end().go_on().look("a").end(Turn.Status.INTERRUPTED).resume().look("b").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == ["Message 1", "list 1", "completed"]
+
+
+def test_another_plan_of_the_agents_in_a_turn_that_continue_began(work: Work) -> None:
+    work.write("a >").end().resume().look("a").write("n >").end()
+    first, second = plans_of(work.conversation)
+    assert told(first) == ["Message 1", "list 1", "completed"]
+    assert told(second) == ["Continue", "read_file", "list 2", "completed"]
+
+
+def test_another_plan_of_the_users_takes_no_turn_that_continue_began(work: Work) -> None:
+    work.write("a >").end().resume().look("a").end().edit().edit("n -")
+    first, second = plans_of(work.conversation)
+    assert told(first)[-4:] == ["Continue", "read_file", "completed", "yours 2"]
+    assert told(second) == ["yours 3"]
+
+
 def test_a_list_that_shares_no_item_is_a_new_plan(work: Work) -> None:
     work.write("a x").end().go_on().look("a").end().go_on().look("b").write("n >", "m -").end()
     first, second = plans_of(work.conversation)
