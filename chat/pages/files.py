@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -49,7 +49,7 @@ from chat.files.preview import (
     table_of,
     text_of,
 )
-from chat.files.tree import Tree, shown, tree_of
+from chat.files.tree import Tree, address, shown, tree_of
 from chat.files.uploads import UploadRefused
 from chat.files.web_page import has_scripts, web_page_of
 from chat.live.broadcast import publish_regions
@@ -96,26 +96,37 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     if digest and PictureStore(conversation.pk).read(digest) is not None:
         name = shown(request.GET.get("path", "").rpartition("/")[2])
         return _render(request, conversation, "_picture", {"digest": digest, "name": name})
+    return _file(request, conversation, request.GET.get("path", ""), request.GET.get("as", ""))
+
+
+def _file(
+    request: SignedInRequest, conversation: Conversation, path: str, shown_as: str, problem: str = ""
+) -> HttpResponse:
+    """The file, with the problem for which its new name was refused."""
+    own_address = _file_address(conversation, path, shown_as)
     try:
-        preview = preview_of(
-            workspace_of(conversation), request.GET.get("path", ""), baseline_of(conversation.pk)
-        )
+        preview = preview_of(workspace_of(conversation), path, baseline_of(conversation.pk))
     except WorkspaceError as error:
-        return _missing_file(request, conversation, error)
+        return _missing_file(request, conversation, path, own_address, error)
     has_no_text = preview.kind == "other" and preview.change != "new"
-    wants_diff = has_no_text or request.GET.get("as") == "change"
+    wants_diff = has_no_text or shown_as == "change"
     diff = _diff(preview) if wants_diff and preview.can_be_compared else None
-    context: dict[str, Any] = {"file": preview, "diff": diff}
+    context: dict[str, Any] = {"file": preview, "diff": diff, "problem": problem}
+    context |= {"address": own_address, "shown_as": shown_as}
     if preview.kind == "text" and not diff:
-        context |= _text(preview, as_source=request.GET.get("as") == "source")
-        context["is_running"] = request.GET.get("as") == "running"
-    return _render(request, conversation, "_file", context)
+        context |= _text(preview, as_source=shown_as == "source")
+        context["is_running"] = shown_as == "running"
+    return _render(request, conversation, "_file", context, status=400 if problem else 200)
+
+
+def _file_address(conversation: Conversation, path: str, shown_as: str) -> str:
+    as_shown = f"&{urlencode({'as': shown_as})}" if shown_as else ""
+    return reverse("file", args=[conversation.pk]) + address(path) + as_shown
 
 
 def _missing_file(
-    request: SignedInRequest, conversation: Conversation, error: WorkspaceError
+    request: SignedInRequest, conversation: Conversation, path: str, own_address: str, error: WorkspaceError
 ) -> HttpResponse:
-    path = request.GET.get("path", "")
     problem, elsewhere = str(error), None
     if isinstance(error.__cause__, FileNotFoundError):
         elsewhere = version_with(conversation, path)
@@ -129,6 +140,7 @@ def _missing_file(
         else:
             problem = _("This file is not there any more: it was deleted or renamed.")
     context = {"problem": problem, "elsewhere": elsewhere, "missing": path, "find": shown(path)}
+    context["address"] = own_address
     response = _render(request, conversation, "_file", context, status=404)
     add_never_cache_headers(response)  # it may be there when the user comes back, with another version
     return response
@@ -247,32 +259,45 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    name = request.POST.get("name", "").strip()
-    return _change(request, conversation_id, lambda conversation, path: [rename_in(conversation, path, name)])
+    """Rename a file, and stay in it where it was open: `folder` names the list from which it was renamed."""
+    conversation = own_conversation(request, conversation_id)
+    path, name = request.POST.get("path", ""), request.POST.get("name", "").strip()
+    shown_as = request.POST.get("as", "")
+    was_open = not request.POST.get("folder")
+    try:
+        with _at_rest(conversation):
+            new = rename_in(conversation, path, name)
+    except WorkspaceError as refusal:
+        if was_open:
+            return _file(request, conversation, path, shown_as, problem=str(refusal))
+        return _folder(request, conversation, problem=str(refusal), status=400)
+    _changed(conversation, path, [new])
+    if was_open:
+        return redirect(_file_address(conversation, new, shown_as))
+    return _to_folder(request, conversation)
 
 
 @audience("owner")
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    return _change(request, conversation_id, delete_in)
-
-
-def _change(
-    request: SignedInRequest,
-    conversation_id: uuid.UUID,
-    change: Callable[[Conversation, str], list[str] | None],
-) -> HttpResponse:
-    """Change the file that the form names; `change` returns the paths of files that are new."""
     conversation = own_conversation(request, conversation_id)
     path = request.POST.get("path", "")
     try:
         with _at_rest(conversation):
-            new_paths = change(conversation, path)
+            delete_in(conversation, path)
     except WorkspaceError as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
-    unindex_file(conversation, path)
-    index_files(conversation, new_paths or [])
+    _changed(conversation, path, [])
+    return _to_folder(request, conversation)
+
+
+def _changed(conversation: Conversation, gone: str, new: list[str]) -> None:
+    unindex_file(conversation, gone)
+    index_files(conversation, new)
     async_to_sync(publish_regions)(conversation.pk, "files_button")
+
+
+def _to_folder(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
     query = {"path": request.POST.get("folder") or "."}
     return redirect(f"{reverse('files', args=[conversation.pk])}?{urlencode(query)}")
 

@@ -7,11 +7,14 @@
     if (!path) return;
     const name = path.slice(path.lastIndexOf("/") + 1);
     const dialog = document.getElementById("file-delete");
-    for (const form of [menu().querySelector("form"), dialog.querySelector("form")]) {
+    const { folder = "", as = "" } = document.getElementById("files").dataset; // a file that is open is in no folder
+    const renaming = menu().querySelector("form");
+    for (const form of [renaming, dialog.querySelector("form")]) {
       form.elements.path.value = path;
-      form.elements.folder.value = document.getElementById("files").dataset.folder ?? "";
+      form.elements.folder.value = folder;
     }
-    menu().querySelector("form").elements.name.value = name;
+    renaming.elements.name.value = name;
+    renaming.elements.as.value = as;
     menu().dataset.path = path;
     menu().querySelector("[download]").search = new URLSearchParams({ path });
     document.getElementById("file-delete-title").textContent = name;
@@ -38,7 +41,7 @@
   // Messages only name a file that is deleted, and one that has another name now; a picture of that stays.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const form = detail.ctx?.sourceElement;
-    if (!form?.matches?.("#file-menu form, #file-delete form") || document.querySelector("#files .files__problem")) return;
+    if (!form?.matches?.("#file-menu form, #file-delete form") || document.querySelector("#files :is(.files__problem, .elsewhere)")) return;
     const links = form.closest("dialog") ? "a.attachment__picture, a.attachment__file" : "a.attachment__file";
     for (const link of document.querySelectorAll(links)) {
       if (new URL(link.href).searchParams.get("path") !== form.elements.path.value) continue;
@@ -54,18 +57,33 @@
   document.addEventListener("toggle", ({ target, newState }) => {
     if (target.id === "file-menu" && newState === "closed") target.querySelector(".files__problem")?.remove();
   }, true);
+  const askAgain = (button, typed, problem) => {
+    if (!button) return problem?.scrollIntoView({ block: "nearest" });
+    button.click();
+    const form = menu().querySelector("form");
+    if (problem) form.append(problem);
+    form.elements.name.value = typed;
+    form.elements.name.focus();
+  };
   const again = ({ type, detail }) => {
     const form = detail.ctx?.sourceElement;
     const problem = document.querySelector("#files .files__problem");
-    if (!form?.matches?.(".file-menu__rename") || (type !== "htmx:error" && !problem)) return problem?.scrollIntoView({ block: "nearest" });
+    if (!form?.matches?.(".file-menu__rename")) return problem?.scrollIntoView({ block: "nearest" });
     const { path, name } = form.elements;
-    const typed = name.value;
-    [...document.querySelectorAll(".file-row__more")].find((button) => button.dataset.path === path.value)?.click();
-    if (problem) form.append(problem);
-    name.value = typed;
-    name.focus();
+    const buttons = [...document.querySelectorAll(".file-row__more")];
+    if (problem || type === "htmx:error") askAgain(buttons.find((button) => button.dataset.path === path.value), name.value, problem);
+    else if (document.activeElement.id === "files-body") document.querySelector(".files--one .file-row__more")?.focus();
   };
   for (const type of ["htmx:after:swap", "htmx:error"]) document.addEventListener(type, again);
+  // So on the page of a file, which comes back under the address of its form.
+  onContent(() => {
+    const file = document.querySelector(".files-page > .files--one");
+    if (!file || location.pathname !== new URL(menu().querySelector("form").action).pathname) return;
+    history.replaceState(null, "", file.getAttribute("hx-get"));
+    shown.path = location.pathname;
+    const problem = file.querySelector(".files__problem");
+    askAgain(file.querySelector(".file-row__more"), problem?.dataset.typed, problem);
+  });
 
   // What is chosen is uploaded, in as many requests as it takes. What is said of it stays while the agent's changes are
   // drawn; an error, until the user's next act, or until the panel is closed.

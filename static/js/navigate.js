@@ -14,7 +14,7 @@ const redraw = async () => {
 
 {
   const PAGES =
-    /^\/((board|models|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share|allowances|turns\/\d+\/(again|delete)))?)\/)?)?$/;
+    /^\/((board|models|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/(file|rename)|share|allowances|turns\/\d+\/(again|delete)))?)\/)?)?$/;
   const content = () => document.getElementById("content");
   const scroller = () => document.querySelector("#scroll, #board") ?? content();
 

@@ -772,6 +772,88 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     expect(files).to_have_text(["a.png"])
 
 
+@pytest.mark.parametrize("viewport", [WIDE, NARROW])
+def test_a_file_that_is_open_stays_so_under_its_new_name(
+    scripted: Site, visitors: Visitors, viewport: dict[str, int]
+) -> None:
+    scripted.model.script(writes("a.html", "<p>Hello"), writes("b.md", "Bye"), Reply("Written."))
+    page = visitors.enter(scripted, viewport=viewport)
+    begin(page, "write")
+    at_rest(page)
+    page.click(".bar__files")
+    rows(page).get_by_role("link", name="a.html").click()
+    hello = page.frame_locator(".files__page").get_by_text("Hello")
+    expect(hello).to_be_visible()
+    entries = page.evaluate("history.length")
+    name = page.locator("#file-menu").get_by_label("Name")
+    shown = page.locator("#files-panel .files__path")
+
+    def rename(old: str, new: str) -> None:
+        choose(page, old)
+        name.fill(new)
+        page.keyboard.press("Enter")
+
+    for refused, why in [
+        ("b.md", "b.md already exists."),
+        ("a/b", "A name cannot be empty or contain a slash"),
+    ]:
+        rename("a.html", refused)
+        expect(page.locator("#file-menu .files__problem")).to_contain_text(why)
+        expect(name).to_be_focused()
+        expect(name).to_have_value(refused)
+        expect(shown).to_have_text("a.html")
+        expect(hello).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(".files__problem")).to_have_count(0)
+    rename("a.html", "c.html")
+    expect(shown).to_have_text("c.html")
+    expect(page.get_by_role("button", name="Actions for c.html")).to_be_focused()
+    expect(hello).to_be_visible()
+    expect(page.locator(".files__page")).to_have_attribute("src", re.compile(r"path=c\.html&"))
+    assert page.evaluate("history.length") == entries, "Back would lead to the old name"
+    page.locator("#files").get_by_role("link", name="Source").click()
+    expect(page.locator(".files__text")).to_have_text("<p>Hello")
+    rename("c.html", "d.html")
+    expect(shown).to_have_text("d.html")
+    expect(page.locator("#files").get_by_role("link", name="Preview")).to_be_visible()
+    rename("d.html", "e.txt")
+    expect(shown).to_have_text("e.txt")
+    expect(page.get_by_role("button", name="Actions for e.txt")).to_be_focused()
+    with page.expect_download() as loading:
+        page.locator("#files").get_by_role("link", name="Download").click()
+    assert loading.value.suggested_filename == "e.txt"
+    if viewport == NARROW:
+        page.go_back()
+    else:
+        page.locator("#files").get_by_role("link", name="Files").click()
+    expect(rows(page).locator(".files__link")).to_have_text(["b.md", "e.txt"])
+
+
+def test_on_its_page_a_file_stays_open_under_its_new_name(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("400 (Bad Request)")
+    page = with_attachments(scripted, visitors, WIDE)
+    page.goto(f"{page.url}files/")
+    page.get_by_role("link", name="notes.txt").click()
+    text = page.locator(".files__text")
+    expect(text).to_have_text("some text")
+    menu = choose(page, "notes.txt")
+    name = menu.get_by_label("Name")
+    name.fill("a.png")
+    page.keyboard.press("Enter")
+    expect(menu.locator(".files__problem")).to_have_text("a.png already exists. Choose another name.")
+    expect(name).to_be_focused()
+    expect(name).to_have_value("a.png")
+    expect(text).to_have_text("some text")
+    expect(page).to_have_url(re.compile(r"/files/file/\?path=uploads/notes\.txt$"))
+    name.fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(page.locator(".files__path")).to_have_text("uploads/ideas.txt")
+    expect(page).to_have_url(re.compile(r"path=uploads/ideas\.txt$"))
+    expect(text).to_have_text("some text")
+    page.go_back()
+    expect(page.locator(".file-row").get_by_role("link", name="ideas.txt")).to_be_visible()
+
+
 def test_on_a_phone_a_file_is_renamed_deleted_and_mentioned(scripted: Site, visitors: Visitors) -> None:
     page = with_attachments(scripted, visitors, NARROW)
     page.click(".bar__files")

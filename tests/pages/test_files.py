@@ -474,6 +474,28 @@ def test_a_file_is_renamed_and_deleted(
     assert indexed(conversation) == []
 
 
+def test_a_file_that_is_renamed_where_it_is_open_is_shown_again(
+    owners: Client, conversation: Conversation, failed: Turn, work: Path
+) -> None:
+    open_workspace(conversation).write("a &.md", b"*Written.*")
+    data = {"path": "a &.md", "folder": "", "as": "source"}
+    for headers, status in ((None, 400), (HTMX, 200)):
+        refused = owners.post(where(conversation, "rename/"), data | {"name": "kept"}, headers=headers)
+        assert refused.status_code == status
+        page = refused.content.decode()
+        assert '<span class="files__path">a &amp;.md</span>' in page
+        assert 'role="alert" data-typed="kept">kept already exists. Choose another name.</p>' in page
+        assert "*Written.*" in re.sub("<[^>]+>", "", page), "its source"
+        assert f'hx-get="{where(conversation, "file/?path=a%20%26.md&amp;as=source")}"' in page
+    renamed = owners.post(where(conversation, "rename/"), data | {"name": "b.md"})
+    assert renamed["Location"] == where(conversation, "file/?path=b.md&as=source")
+    assert "*Written.*" in re.sub("<[^>]+>", "", owners.get(renamed["Location"]).content.decode())
+    gone = owners.post(where(conversation, "rename/"), data | {"name": "c.md"})
+    assert gone.status_code == 404
+    assert "This file is not there any more" in gone.content.decode()
+    assert sorted(path.name for path in work.iterdir()) == ["b.md", "kept"]
+
+
 def indexed(conversation: Conversation) -> list[str]:
     return [
         entry.place
