@@ -40,6 +40,7 @@ from chat.files.pictures import PictureStore
 from chat.models import Conversation, Preferences, Profile, Turn
 from chat.models.profile import FIELDS
 from chat.models.tag import Tag, TagRefused
+from chat.models.titles import title_of_copy
 from chat.search.index import index_title
 from chat.turns.deleted import remove
 
@@ -129,9 +130,9 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
 
 def _title_beside_others(conversation: Conversation) -> str:
     """Its title, or where the owner has a conversation that began at the same moment, that of a copy."""
-    same = Conversation.objects.filter(owner=conversation.owner_id, created_at=conversation.created_at)
-    title = conversation.title
-    return (_("Copy of %s") % title)[:200] if same.exists() else title
+    others = Conversation.objects.filter(owner=conversation.owner_id)
+    is_copy = others.filter(created_at=conversation.created_at).exists()
+    return title_of_copy(conversation.title, others) if is_copy else conversation.title
 
 
 def _batches(rows: list[Any], size: int) -> Iterator[list[Any]]:

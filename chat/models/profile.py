@@ -235,6 +235,14 @@ class Profile(models.Model):
         return cls.objects.filter(Q(connection=None) | Q(connection=connection), owner=None)
 
     @classmethod
+    def colours_for(cls, user: User, *, everybody: bool) -> dict[str, str]:
+        """Colours by title: of the profiles that the user may choose; with `everybody` also of the others."""
+        rows = cls.objects.all() if everybody else cls.offered_to(user)
+        reverse = rows.only("title", "colour", "owner_id").reverse()
+        first_last = sorted(reverse, key=lambda row: row.is_offered_to(user.pk))
+        return {row.title: row.colour for row in first_last}
+
+    @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:
         """The profiles that the user may choose, in order: everyone's, and their own."""
         return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))

@@ -19,7 +19,7 @@ def put_back(scripted: Site, visitors: Visitors) -> Iterator[None]:
     yield
     page = visitors.enter(scripted, java_script_enabled=False)
     page.goto("/settings/profiles/")
-    while (own := page.get_by_role("link", name=re.compile("^(Reviewer|Copy of)"))).count():
+    while (own := page.get_by_role("link", name=re.compile("^Reviewer"))).count():
         own.first.click()
         page.get_by_role("button", name="Delete").first.click()
         page.locator("#delete-dialog").get_by_role("button", name="Delete").click()
@@ -233,6 +233,28 @@ def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors
     expect(page.locator(".messages")).to_contain_text("“Reviewer two” saved.")
 
 
+@pytest.mark.parametrize("java_script_enabled", [True, False])
+def test_a_copy_is_there_once_it_is_saved(
+    scripted: Site, visitors: Visitors, java_script_enabled: bool
+) -> None:
+    make(visitors.enter(scripted), model="large")
+    page = visitors.enter(scripted, java_script_enabled=java_script_enabled)
+    page.goto("/settings/profiles/")
+    rows = page.locator(".profile-row__title")
+    expect(rows.filter(has_text="Reviewer")).to_have_text(["Reviewer"])
+    for press, titles in (
+        ("Cancel", ["Reviewer"]),
+        ("Save", ["Reviewer", "Reviewer (copy)"]),
+        ("Save", ["Reviewer", "Reviewer (copy)", "Reviewer (copy 2)"]),
+    ):
+        page.get_by_role("link", name="Duplicate Reviewer", exact=True).click()
+        expect(page.get_by_label("Instructions")).to_have_value("Be brief.")
+        expect(page.get_by_label("Temperature")).to_have_value("0.2")
+        expect(page.locator(".swatch[data-colour=violet] input")).to_be_checked()
+        page.locator("main form").get_by_text(press, exact=True).click()
+        expect(rows.filter(has_text="Reviewer")).to_have_text(titles)
+
+
 def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="One."), Reply(text="Two."))
     page = visitors.enter(scripted, java_script_enabled=False)
@@ -242,7 +264,7 @@ def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     page.get_by_label("File", exact=True).set_input_files(download.value.path())
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_label("Agent's name")).to_have_value("Ada")
-    expect(page.locator(".messages")).to_contain_text("Reviewer imported.")
+    expect(page.locator(".messages")).to_contain_text("Reviewer (copy) imported.")
 
     page.goto("/")
     page.fill("#composer-text", "hello")

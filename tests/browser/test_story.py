@@ -153,7 +153,7 @@ def the_export_comes_back_as_it_was(page: Page, tmp_path: Path) -> None:
     page.get_by_role("button", name="Import").click()
     page.wait_for_url("**/conversations/*-*/")
     second = exported(page, tmp_path / "second.json")
-    assert second["conversation"].pop("title") == f"Copy of {first['conversation'].pop('title')}"
+    assert second["conversation"].pop("title") == f"{first['conversation'].pop('title')} (copy)"
     assert second == first
 
 

@@ -13,6 +13,7 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import models
 from django.test import Client
+from django.utils import translation
 from jsonschema import Draft202012Validator
 
 from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table, schema
@@ -43,6 +44,16 @@ def test_it_comes_back_as_it_was(owner: User, stranger: User, seed: int) -> None
     assert made.owner == stranger
     assert not DailyUsage.objects.exists()
     assert list(folder_of(made).iterdir()) == []
+
+
+def test_each_copy_has_a_title_of_its_own(owner: User, stranger: User) -> None:
+    conversation = Conversation.objects.create(owner=owner, title="t" * 195)
+    titles = [again(conversation, owner).title for _time in range(3)]
+    assert titles == ["t" * 193 + " (copy)", "t" * 191 + " (copy 2)", "t" * 191 + " (copy 3)"]
+    with translation.override("zh-hans"):
+        journey = Conversation.objects.create(owner=owner, title="旅行")
+        assert [again(journey, owner).title for _time in range(2)] == ["旅行（副本）", "旅行（副本 2）"]
+    assert [again(conversation, stranger).title for _time in range(2)] == ["t" * 195, "t" * 193 + " (copy)"]
 
 
 @pytest.mark.parametrize("tenth", range(10))

@@ -73,7 +73,7 @@ def test_the_zip_file_can_be_imported(owners: Client, rows: list[Conversation]) 
     assert answer.redirect_chain == [("/conversations/", 302)]
     assert "3 conversations imported." in answer.content.decode()
     made = Conversation.objects.exclude(imported_at=None).order_by("title").values_list("title", flat=True)
-    assert [*made] == ["Copy of ../a: b?", "Copy of Plan", "Copy of plan"]
+    assert [*made] == ["../a: b? (copy)", "Plan (copy)", "plan (copy)"]
 
 
 @pytest.mark.usefixtures("without_progress")
@@ -98,7 +98,7 @@ def test_what_is_refused_of_several_is_named_and_the_rest_imported(
     assert "Conversations.zip: 0.json: Agentsite did not export" in page
     assert "2 more files were refused." in page
     latest = Conversation.objects.latest("imported_at")
-    assert f'href="/conversations/{latest.pk}/">Copy of Plan</a>' in page
+    assert f'href="/conversations/{latest.pk}/">Plan (copy)</a>' in page
     assert Conversation.objects.count() == len(rows) + 1
 
 

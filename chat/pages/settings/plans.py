@@ -21,11 +21,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from chat.live.usage_text import format_duration, grouped, tokens
-from chat.models import Conversation, PlanFigures
+from chat.models import Conversation, PlanFigures, Profile
 from chat.models.plan_stats import COUNTS
 from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
-from chat.pages.settings.usage import COLOURS, REST
+from chat.pages.settings.usage import COLOURS, REST, colours_of
 from chat.pages.settings.usage_chart import chart_of
 from chat.pages.signed_in import SignedInRequest
 from chat.plan.plan_stats import ENOUGH, Share, Tally, count_behind
@@ -64,7 +64,9 @@ class Choice:
 def plans(request: SignedInRequest) -> HttpResponse:
     choice = Choice.of_request(request)
     missing = count_behind(_conversations(request, choice), MAX_COUNTED)
-    report = report_of(choice.figures(request), choice.by, _today(), choice.days)
+    by_profile = choice.by == "profile"
+    colours = Profile.colours_for(request.user, everybody=choice.everybody) if by_profile else None
+    report = report_of(choice.figures(request), choice.by, _today(), choice.days, colours)
     context = {
         "section": "plans",
         "zone": timezone.get_current_timezone_name(),
@@ -207,8 +209,10 @@ class Report:
     @cached_property
     def shown(self) -> list[Line]:
         """The lines in the chart by day: those without a colour of their own are summed up."""
-        coloured, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
-        return [*coloured, sum(rest, Line(_("Others")))] if rest else coloured
+        rest = [line for line in self.lines if line.colour == REST]
+        if len(rest) < 2:
+            return list(self.lines)
+        return [*(line for line in self.lines if line.colour != REST), sum(rest, Line(_("Others")))]
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, list[int]]]:
@@ -223,8 +227,14 @@ class Report:
         ]
 
 
-def report_of(figures: QuerySet[PlanFigures], by: str, last: datetime.date, count: int) -> Report:
-    """The statistics of `count` days up to `last`, in two queries.
+def report_of(
+    figures: QuerySet[PlanFigures],
+    by: str,
+    last: datetime.date,
+    count: int,
+    colours: Mapping[str, str] | None = None,
+) -> Report:
+    """The statistics of `count` days up to `last`, in two queries; `colours` are the profiles' by title.
 
     Later days count as the last: they are those of time zones further east, such as the user's before.
     """
@@ -239,21 +249,24 @@ def report_of(figures: QuerySet[PlanFigures], by: str, last: datetime.date, coun
     for key, seconds, reasons in with_details.values_list(by, "seconds", "reasons"):
         lines[key].seconds += seconds
         lines[key].reasons.update(reasons)
-    return Report(days, list(_ordered(lines, by)))
+    return Report(days, list(_ordered(lines, by, colours or {})))
 
 
-def _ordered(lines: Mapping[str, Line], by: str) -> Iterator[Line]:
+def _ordered(lines: Mapping[str, Line], by: str, own_colours: Mapping[str, str]) -> Iterator[Line]:
     """The lines with their names: policies in fixed order, profiles by number of lists."""
 
     def sort_key(key: str) -> tuple[int, int, str]:
         rank = POLICIES.index(key) if by == "policy" and key in POLICIES else len(POLICIES)
         return rank, -lines[key].counts["lists"], key
 
-    for number, key in enumerate(sorted(lines, key=sort_key)):
-        colour_index = POLICIES.index(key) if by == "policy" and key in POLICIES else number
+    keys = sorted(lines, key=sort_key)
+    colours = dict(zip(keys, colours_of(keys, own_colours), strict=True))
+    if by == "policy":
+        colours |= zip(POLICIES, COLOURS, strict=False)
+    for key in keys:
         line = lines[key]
         line.name = (_policy_name(key) if by == "policy" else key) or _("unnamed")
-        line.colour = COLOURS[colour_index] if colour_index < len(COLOURS) else REST
+        line.colour = colours[key]
         yield line
 
 

@@ -17,10 +17,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.models import Connection, Profile
 from chat.models.profile import FIELDS, bare_address, check_rules
+from chat.models.titles import title_of_copy
 from chat.pages.audience import audience
 from chat.pages.settings import profile_form
 from chat.pages.settings.profile_form import ProfileForm
-from chat.pages.settings.profiles import form_page, list_page, title_of_copy
+from chat.pages.settings.profiles import form_page, list_page
 from chat.pages.signed_in import SignedInRequest
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ def import_profile(request: SignedInRequest) -> HttpResponse:
         messages.warning(request, warning)
     if not form.is_valid():
         return form_page(request, form)
-    if Profile.offered_to(request.user).filter(title=form.instance.title).exists():
-        form.instance.title = title_of_copy(form.instance.title)
+    offered = Profile.offered_to(request.user)
+    if offered.filter(title=form.instance.title).exists():
+        form.instance.title = title_of_copy(form.instance.title, offered)
     row = form.save()
     messages.success(request, _("%s imported. Review it before you use it.") % row.title)
     return redirect("profile", row.pk)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import Preferences, Profile
+from chat.models.titles import title_of_copy
 from chat.pages.audience import audience
 from chat.pages.settings.connections import listed_models
 from chat.pages.settings.profile_form import ProfileForm
@@ -48,17 +49,17 @@ def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     return form_page(request, form, profile=Profile.objects.get(pk=row.pk))
 
 
-def title_of_copy(title: str) -> str:
-    return _("Copy of %s")[:80] % title[:60]
-
-
 @audience("owner")
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
-    copy = row.copy_for(request.user, title_of_copy(row.title))
-    copy.save()
-    return redirect("profile", copy.pk)
+    """The form to add a profile, filled in with what another has."""
+    offered = Profile.offered_to(request.user)
+    row = get_object_or_404(offered, pk=profile_id)
+    copy = row.copy_for(request.user, title_of_copy(row.title, offered))
+    form = ProfileForm(request.POST or None, instance=copy, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        return _save(request, form)
+    return form_page(request, form, original=row)
 
 
 @audience("owner")

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from chat.agent.model.address import Address
-from chat.models import Connection, DailyUsage
+from chat.models import Connection, DailyUsage, Profile
 from chat.models.usage import TOKEN_COUNTS, TOKENS, Totals
 from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
@@ -70,8 +70,14 @@ class Choice:
 @require_safe
 def usage(request: SignedInRequest) -> HttpResponse:
     choice = Choice.of_request(request)
+    by_profile = choice.by == "profile"
     report = report_of(
-        choice.usage(request), choice.by, _today(), choice.days, _connection_names(request.user)
+        choice.usage(request),
+        choice.by,
+        _today(),
+        choice.days,
+        _connection_names(request.user),
+        Profile.colours_for(request.user, everybody=choice.everybody) if by_profile else None,
     )
     currencies = [currency for currency, _cost in report.totals.costs]
     measure = choice.of if choice.of in currencies else TOKENS
@@ -112,7 +118,21 @@ def _today() -> datetime.date:
 
 FIELDS_OF = {"model": ("model", "endpoint"), "profile": ("profile",), "person": ("owner__username",)}
 COLOURS = ("teal", "blue", "amber", "violet", "red", "green")
+MORE_COLOURS = (*COLOURS, "pink")  # of profiles
 REST = "grey"  # for the sum of all other lines
+
+
+def colours_of(names: Sequence[str], own: Mapping[str, str]) -> list[str]:
+    """A colour for each name: its own, unless an earlier name has it, or the next free one.
+
+    Names that are more than there are colours have REST.
+    """
+    palette = MORE_COLOURS if own else COLOURS
+    if len(names) <= len(palette) + 1:
+        palette = (*palette, REST)
+    holders = {own[name]: name for name in reversed(names[: len(palette)]) if own.get(name) in palette}
+    free = (colour for colour in palette if colour not in holders)
+    return [own[name] if name in holders.values() else next(free, REST) for name in names]
 
 
 @dataclass(frozen=True)
@@ -139,8 +159,10 @@ class Report:
     @cached_property
     def shown(self) -> list[Line]:
         """The lines of the chart: those without a colour of their own are summed up."""
-        coloured, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
-        return [*coloured, _sum_of(rest)] if rest else coloured
+        rest = [line for line in self.lines if line.colour == REST]
+        if len(rest) < 2:
+            return list(self.lines)
+        return [*(line for line in self.lines if line.colour != REST), _sum_of(rest)]
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, Totals, list[Totals]]]:
@@ -154,8 +176,11 @@ def report_of(
     last: datetime.date,
     count: int,
     connections: Mapping[str, str] | None = None,
+    colours: Mapping[str, str] | None = None,
 ) -> Report:
-    """The usage of `count` days up to `last`, in one query; `connections` are names by endpoint.
+    """The usage of `count` days up to `last`, in one query.
+
+    `connections` are names by endpoint, `colours` those that lines have of their own, by name.
 
     Later days count as the last: they are those of time zones further east, such as the user's before.
     """
@@ -169,7 +194,7 @@ def report_of(
         day = min(row["day"], last)
         line[day] = line.get(day, Totals()) + _totals(row)
     names = _names(list(lines), connections or {})
-    return Report(days, _lines(zip(names, lines.values(), strict=True)))
+    return Report(days, _lines(zip(names, lines.values(), strict=True), colours or {}))
 
 
 def _connection_names(user: User) -> dict[str, str]:
@@ -202,13 +227,15 @@ def _totals(row: Mapping[str, Any]) -> Totals:
     )
 
 
-def _lines(usage: Iterable[tuple[str, Mapping[datetime.date, Totals]]]) -> list[Line]:
+def _lines(
+    usage: Iterable[tuple[str, Mapping[datetime.date, Totals]]], own_colours: Mapping[str, str]
+) -> list[Line]:
     sorted_lines = [(name, sum(days.values(), Totals()), days) for name, days in usage]
     sorted_lines.sort(key=lambda each: (-each[1].amount(TOKENS), each[0]))
-    colours = [*COLOURS, *[REST] * len(sorted_lines)]
+    colours = colours_of([name for name, _totals, _days in sorted_lines], own_colours)
     return [
         Line(name or _("unnamed"), colour, totals, days)
-        for (name, totals, days), colour in zip(sorted_lines, colours, strict=False)
+        for (name, totals, days), colour in zip(sorted_lines, colours, strict=True)
     ]
 
 

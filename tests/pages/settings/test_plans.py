@@ -20,7 +20,7 @@ from chat.models import Conversation, PlanFigures
 from chat.models.plan_stats import COUNTS
 from chat.pages.settings.plans import Line, finished_bars, report_of, time_bars, token_bars
 from chat.pages.settings.usage_chart import chart_of
-from tests.pages.settings.test_usage import text_of
+from tests.pages.settings.test_usage import COLOURS_OF_LINES, keys_of, profiles_with_colours, text_of
 from tests.plan.conftest import Work
 
 PAGE = "/settings/plans/"
@@ -120,6 +120,17 @@ def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
     assert "&lt;b&gt;Mine&lt;/b&gt; 3" in text_of(page)
     assert "<b>Mine" not in page
     assert text_of(page).index("Mine") < text_of(page).index("Focused 2"), "the one with most lists first"
+
+
+def test_profiles_have_their_colours_in_it(owners: Client, owner: User) -> None:
+    profiles_with_colours(owner)
+    for number, (_colour, title) in enumerate(COLOURS_OF_LINES):
+        counted(owner, profile=title, lists=20 - number)
+    page = shown(owners, "by=profile")
+    assert keys_of(page) == COLOURS_OF_LINES
+    bars = re.findall(r'<rect\s+data-colour="(\w+)"', page)
+    assert bars[: len(COLOURS_OF_LINES)] == [colour for colour, _name in COLOURS_OF_LINES]
+    assert keys_of(shown(owners)) == [("teal", "Focused")]
 
 
 @pytest.mark.parametrize(("days", "lists"), [("7", 1), ("30", 3), ("90", 7), ("", 3), ("-1", 3), ("x", 3)])

@@ -72,11 +72,20 @@ def test_what_was_taken_out_comes_in_again(owners: Client, owner: User, profile:
     row = Profile.objects.get(pk__gt=profile.pk)
     assert answer.headers["Location"] == f"/settings/profiles/{row.pk}/"
     assert row.owner == owner
-    assert row.title == f"Copy of {profile.title}", "beside the first, which the menu has too"
+    assert row.title == f"{profile.title} (copy)", "beside the first, which the menu has too"
     kept = {name: getattr(profile, name) for name in FIELDS if name not in ("rules", "title")}
     assert {name: getattr(row, name) for name in kept} == kept
     assert {name: row.rules[name] for name in RULES} == RULES
     assert row.connection == profile.connection
+
+
+def test_each_import_has_a_name_of_its_own(owners: Client, stranger: User, profile: Profile) -> None:
+    Profile.objects.create(owner=stranger, title=f"{profile.title} (copy)")
+    for _time in range(3):
+        bring(owners, exported(owners, profile).content)
+    made = Profile.objects.filter(pk__gt=profile.pk, owner=profile.owner).order_by("pk")
+    copies = [f"{profile.title} (copy{number})" for number in ("", " 2", " 3")]
+    assert [row.title for row in made] == copies
 
 
 def test_another_person_gets_a_connection_of_their_own_or_none(

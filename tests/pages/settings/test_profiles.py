@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import Connection, McpServer, Preferences, Profile
+from chat.models.profile import FIELDS as PROFILE_FIELDS
 from tests.model_server import ScriptedModel
 from tests.pages.settings.fields import fields_of
 
@@ -254,15 +255,51 @@ def test_staff_changes_everyones_and_nobody_elses(staff: Client, common: Profile
     assert staff.post(where(theirs), GIVEN).status_code == 404
 
 
-def test_a_copy_is_ones_own(owners: Client, owner: User, common: Profile) -> None:
-    Profile.objects.filter(pk=common.pk).update(instructions="Be brief.", rules={"bash": "never"})
-    answer = owners.post(where(common, "duplicate/"))
-    copy = Profile.objects.get(owner=owner)
-    assert answer.headers["Location"] == where(copy)
-    assert (copy.title, copy.instructions, copy.rules) == ("Copy of Common", "Be brief.", {"bash": "never"})
-    assert owners.post(where(copy), {**GIVEN}).status_code == 302
+def duplicated(browser: Client, profile: Profile) -> Profile:
+    """The copy, saved as its form was filled in."""
+    form = browser.get(where(profile, "duplicate/"))
+    assert f'action="{where(profile, "duplicate/")}"' in form.content.decode()
+    assert browser.post(where(profile, "duplicate/"), fields_of(form)).status_code == 302
+    return Profile.objects.latest("pk")
+
+
+@pytest.mark.parametrize("is_staff", [False, True])
+def test_a_copy_is_ones_own(owners: Client, owner: User, is_staff: bool) -> None:
+    User.objects.filter(pk=owner.pk).update(is_staff=is_staff)
+    McpServer.objects.create(name="issues", command=["serve"])
+    connection = Connection.objects.create(name="All's", base_url="https://api.example/v1")
+    settings = {name: value for name, value in GIVEN.items() if hasattr(Profile, name) and value != ""}
+    rules = {"bash": "ask", "*": "never", "issues__*": "run", "gone__*": "ask", "files__list": "run"}
+    more = {"title": "Common", "connection": connection, "rules": rules, "top_p": 0.5, "max_todos": 7}
+    common = Profile.objects.create(**{**settings, **more, "position": 1})
+    copy = duplicated(owners, common)
+    assert (copy.title, copy.owner, copy.connection) == ("Common (copy)", owner, connection)
+    assert copy.rules.items() >= rules.items()
     common.refresh_from_db()
-    assert common.title == "Common"
+    kept = {name: getattr(common, name) for name in PROFILE_FIELDS if name not in ("rules", "title")}
+    assert {name: getattr(copy, name) for name in kept} == kept
+    assert (common.title, common.owner) == ("Common", None)
+
+
+def test_a_copy_that_is_not_saved_is_not_there(owners: Client, common: Profile) -> None:
+    assert 'value="Common (copy)"' in owners.get(where(common, "duplicate/")).content.decode()
+    assert owners.post(where(common, "duplicate/"), {"title": "", "name": "Ada"}).status_code == 400
+    assert not Profile.objects.exclude(pk=common.pk).filter(title__startswith="Common").exists()
+
+
+def test_each_copy_has_a_name_of_its_own(
+    owners: Client, owner: User, stranger: User, common: Profile
+) -> None:
+    Profile.objects.create(owner=stranger, title="Common (copy)")
+    assert [duplicated(owners, common).title for _time in range(2)] == ["Common (copy)", "Common (copy 2)"]
+    chinese = owners.get(where(common, "duplicate/"), headers={"accept-language": "zh-CN"}).content.decode()
+    assert 'value="Common（副本）"' in chinese
+    Profile.objects.create(owner=owner, title="Common（副本）")
+    chinese = owners.get(where(common, "duplicate/"), headers={"accept-language": "zh-CN"}).content.decode()
+    assert 'value="Common（副本 2）"' in chinese
+    long = Profile.objects.create(owner=owner, title="x" * 80)
+    assert duplicated(owners, long).title == "x" * 73 + " (copy)"
+    assert owners.post(where(common, "duplicate/"), {**GIVEN, "title": "Common"}).status_code == 302
 
 
 def test_a_copy_is_not_given_the_servers_of_its_original(
@@ -270,8 +307,7 @@ def test_a_copy_is_not_given_the_servers_of_its_original(
 ) -> None:
     server = McpServer.objects.create(name="files", command=["serve"])
     server.profiles.add(common)
-    owners.post(where(common, "duplicate/"))
-    assert not McpServer.offered_to(Profile.objects.get(owner=owner)).exists()
+    assert not McpServer.offered_to(duplicated(owners, common)).exists()
 
 
 def test_the_default_is_ones_own_choice(

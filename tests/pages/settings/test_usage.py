@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat.models import Connection, DailyUsage, Preferences, Reader
+from chat.models import Connection, DailyUsage, Preferences, Profile, Reader
 from chat.pages.settings.usage import COLOURS, report_of
 from chat.pages.settings.usage_chart import HEIGHT, chart_of
 
@@ -124,6 +124,58 @@ def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
     assert "Focused 2 1,000" in text
     assert "Lean 2 1,000" in text
     assert "qwen" not in text
+
+
+def keys_of(page: str) -> list[tuple[str, str]]:
+    """The colour and the name of each line of the first table."""
+    table = page[page.index("<tbody") : page.index("</tbody>")]
+    return re.findall(r'class="usage-key" data-colour="(\w+)"[^>]*></span>([^<]*)<', table)
+
+
+def profiles_with_colours(owner: User) -> None:
+    """The profiles of two users: two of one colour, one of a colour that models do not have."""
+    given = {"First": "blue", "Second": "blue", "Third": "pink", "Fourth": "grey"}
+    for title, colour in given.items():
+        Profile.objects.create(owner=owner, title=title, colour=colour, position=1)
+    other = User.objects.create_user("other")
+    Profile.objects.create(owner=other, title="First", colour="red", position=0)
+    Profile.objects.create(owner=other, title="Theirs", colour="violet")
+
+
+COLOURS_OF_LINES = [
+    *(("teal", "Gone"), ("blue", "First"), ("amber", "Second")),
+    *(("pink", "Third"), ("grey", "Fourth"), ("violet", "Theirs")),
+]
+
+
+def test_profiles_have_their_colours_in_it(owners: Client, owner: User) -> None:
+    profiles_with_colours(owner)
+    for number, (_colour, title) in enumerate(COLOURS_OF_LINES):
+        used(owner, profile=title, input_tokens=1000 - number)
+    page = shown(owners, "by=profile")
+    assert keys_of(page) == COLOURS_OF_LINES, "Theirs has the next free colour, which is its own too"
+    assert [colour for colour, *_place in RECT.findall(page)] == [
+        colour for colour, _name in COLOURS_OF_LINES
+    ]
+    User.objects.filter(pk=owner.pk).update(is_staff=True)
+    assert keys_of(shown(owners, "by=profile&who=everybody")) == COLOURS_OF_LINES
+    DailyUsage.objects.filter(profile="Gone").delete()
+    assert keys_of(shown(owners, "by=profile"))[:2] == [("blue", "First"), ("teal", "Second")]
+    assert keys_of(shown(owners)) == [("teal", "gpt-5")]
+
+
+def test_of_many_profiles_the_rest_is_grey(owner: User) -> None:
+    own = {"profile-1": "grey", "profile-2": "teal", "profile-8": "pink"}
+    for number in range(9):
+        used(owner, profile=f"profile-{number}", input_tokens=1000 - number)
+    report = report_of(DailyUsage.objects.all(), "profile", timezone.localdate(), 7, colours=own)
+    colours = ["blue", "amber", "teal", "violet", "red", "green", "pink", "grey", "grey"]
+    assert [line.colour for line in report.lines] == colours
+    assert [line.name for line in report.shown][-2:] == ["profile-6", "Others"]
+    DailyUsage.objects.filter(profile="profile-8").delete()
+    report = report_of(DailyUsage.objects.all(), "profile", timezone.localdate(), 7, colours=own)
+    assert [line.colour for line in report.shown][:3] == ["blue", "grey", "teal"]
+    assert [line.name for line in report.shown] == [f"profile-{number}" for number in range(8)]
 
 
 @pytest.mark.parametrize(("days", "calls"), [("7", 1), ("30", 3), ("90", 7), ("", 3), ("-1", 3), ("x", 3)])
