@@ -54,7 +54,7 @@ const startBulk = (signal) => {
     if (event.key === "Enter" && event.target.type === "checkbox") event.preventDefault();
   });
   // A download leaves the page as it is.
-  form.addEventListener("submit", ({ submitter }) => submitter?.name === "format" && submitter.closest("[popover]").hidePopover());
+  form.addEventListener("submit", ({ submitter }) => submitter?.name === "format" && submitter.closest("dialog").close());
   page.parentElement.hidden = false;
   addEventListener("pageshow", show, { signal }); // the browser may have kept what was chosen
 };

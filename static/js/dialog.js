@@ -15,7 +15,7 @@ document.addEventListener(
 );
 // A press beside a popover closes it, and does nothing else to what lies there: where it dims the page, or with a finger.
 {
-  const DIMMING = ":is(#sidebar, .dialog, .profile-snapshot):popover-open";
+  const DIMMING = ":is(#sidebar, .profile-snapshot):popover-open";
   let closes = false;
   const swallow = (event) => {
     if (!closes || !event.detail) return; // a key's click has no detail

@@ -49,11 +49,17 @@ const redraw = async () => {
   };
   const focusHeading = () => {
     if (document.activeElement !== document.body) return;
-    const wrong = content().querySelector("[aria-invalid=true]"); // a form came back
-    if (wrong) return wrong.focus();
     const heading = content().querySelector("h1") ?? content();
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
+  };
+  // What a form led to: the first field that is wrong, or the notice, by its Undo.
+  const focusOutcome = () => {
+    if (!document.activeElement.matches("body, .field [autofocus]")) return;
+    const wrong = raisesKeyboard() ? null : content()?.querySelector("[aria-invalid=true]");
+    const place = wrong ?? content()?.querySelector(".messages, .undo-note[data-undo] .button");
+    if (place?.matches(".messages")) place.tabIndex = -1;
+    place?.focus();
   };
 
   // Fields that no answer repeats, as those of keys, keep what was typed when a form is refused.
@@ -118,6 +124,8 @@ const redraw = async () => {
     else event.scroll();
     shown.next = "";
     dispatchEvent(new Event("content"));
+    if (isOutcome) focusOutcome();
+    isOutcome = false;
     focusHeading();
   };
 
@@ -170,7 +178,9 @@ const redraw = async () => {
   let leadsBack = false; // to its own page, where Back leads past it
   let isWhole = false; // whether its answer changes more than the content
   let isSentAgain = false; // by itself, once the line is back
+  let isOutcome = false; // whether the next page is what a form led to
   addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
+    isOutcome = target.method === "post";
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
     sent = target;
     leadsBack = target.dataset.stay === "here";
@@ -187,6 +197,7 @@ const redraw = async () => {
 
   globalThis.navigation?.addEventListener("navigate", (event) => {
     const { destination, navigationType } = event;
+    isOutcome &&= event.formData !== null || (!event.userInitiated && navigationType !== "push");
     const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse") || isAboutCover(event);
     if (!event.canIntercept || !content() || isComingBack) return;
     const where = navigationType === "push" || (!stays && navigationType !== "reload") ? position() : null;
@@ -209,10 +220,14 @@ const redraw = async () => {
 
   // A page that is loaded again, or by Back, is where it was, but for its end, which may be further down by now.
   const PLACE = "place";
-  addEventListener("pagehide", () => content() && keptInTab.set(PLACE, JSON.stringify({ path: location.pathname, ...position() })));
+  addEventListener(
+    "pagehide",
+    () => content() && keptInTab.set(PLACE, JSON.stringify({ path: location.pathname, isOutcome, ...position() })),
+  );
   queueMicrotask(() => {
     const was = JSON.parse(keptInTab.get(PLACE) || "null");
     keptInTab.set(PLACE, null);
+    if (was?.isOutcome) addEventListener("DOMContentLoaded", focusOutcome); // once closed notes are gone
     const { type } = performance.getEntriesByType("navigation")[0] ?? {};
     const reloaded = type === "reload" && was?.path === location.pathname ? was : null;
     const left = type === "back_forward" ? globalThis.navigation?.currentEntry.getState() : reloaded;

@@ -495,6 +495,83 @@ def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
     expect(page.locator("main h2")).to_have_count(0)
 
 
+@pytest.mark.parametrize(
+    ("name", "begins_at"),
+    [("Tag…", "#bulk-word"), ("Export…", "[value=html]"), ("Delete…", "[command=close]")],
+)
+def test_what_is_asked_about_several_is_modal(
+    site: Site, visitors: Visitors, name: str, begins_at: str
+) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    box(page, "Talk 4").check()
+    opener = page.get_by_role("group").get_by_role("button", name=name, exact=True)
+    dialog = page.locator("#bulk dialog:modal")
+    cancel = dialog.get_by_role("button", name="Cancel")
+    for close in (lambda: page.keyboard.press("Escape"), lambda: page.mouse.click(5, 5), cancel.click):
+        opener.press("Enter")
+        expect(dialog.locator(begins_at)).to_be_focused()
+        for _ in range(6):
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.matches('body, #bulk dialog:modal *')")
+        close()
+        expect(dialog).to_have_count(0)
+        expect(opener).to_be_focused()
+        expect(page.locator("#bulk-count")).to_have_text("1 selected")
+
+
+def test_on_a_phone_several_are_exported_and_tagged(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/conversations/")
+    page.get_by_text("Select", exact=True).tap()
+    row(page, "Talk 4").get_by_role("link", name="Talk 4").tap()
+    press(page, "Export…")
+    with page.expect_download() as download:
+        page.get_by_role("dialog").get_by_role("button", name="Markdown").tap()
+    assert download.value.suggested_filename.endswith(".zip")
+    until(page, lambda: not page.evaluate("history.state?.cover"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")
+    press(page, "Tag…")
+    page.get_by_role("dialog").get_by_label("Tag").fill("weekly")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("“Talk 4” tagged “weekly”.")
+
+
+def test_the_keyboard_goes_on_at_the_way_back(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    undo = page.locator("main .undo-note:visible").get_by_role("button", name="Undo")
+    said = page.locator("main > .messages")
+    page.goto("/conversations/")
+    page.goto(urlsplit(row(page, "Talk 4").locator("a").get_attribute("href") or "").path)
+    post(site, page, f"{urlsplit(page.url).path}todos/", do="add", **{"text-new": "Look"})
+    page.goto("/conversations/")
+    for name in ("Archive", "Dismiss unfinished", "Tag…", "Actions for Talk 4"):
+        if name.startswith("Actions"):
+            row(page, "Talk 4").get_by_role("button", name=name).press("Enter")
+            page.locator("#row-menu").get_by_role("button", name="Pin", exact=True).press("Enter")
+        else:
+            box(page, "Talk 4").press("Space")
+            page.get_by_role("group").get_by_role("button", name=name, exact=True).press("Enter")
+        if name == "Tag…":
+            page.locator("#bulk-word").fill("weekly")
+            page.keyboard.press("Enter")
+        expect(undo).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(said).to_be_focused()
+        expect(said).to_have_role("status")
+    box(page, "Talk 4").press("Space")
+    page.get_by_role("group").get_by_role("button", name="Delete…").press("Enter")
+    page.locator("#bulk-delete").get_by_role("button", name="Delete").press("Enter")
+    expect(undo).to_be_focused()
+    page.locator("#sidebar").get_by_role("link", name="Settings").press("Enter")
+    expect(page.get_by_role("heading", name="Connections", exact=True)).to_be_focused()
+    page.locator("#sidebar").get_by_role("link", name="All conversations").press("Enter")
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_focused()
+    undo.press("Enter")
+    expect(said).to_be_focused()
+
+
 def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site, **PHONE)
     page.goto("/conversations/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -54,6 +55,26 @@ def test_the_browser_chooses_and_preferences_override(scripted: Site, visitors: 
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     expect(page.locator("html")).not_to_have_attribute("data-theme", re.compile("."))
     assert page.evaluate(GROUND) == light
+
+
+@pytest.mark.parametrize("is_phone", [False, True])
+def test_the_keyboard_goes_on_at_what_is_said(scripted: Site, visitors: Visitors, is_phone: bool) -> None:
+    """A field that is wrong raises no keyboard on a screen."""
+    visitors.expected.append("status of 400 (Bad Request)")
+    page = visitors.enter(scripted, has_touch=is_phone, is_mobile=is_phone)
+    page.goto("/settings/preferences/")
+    page.locator("#preferences button[type=submit]").press("Enter")
+    expect(page.locator(".messages")).to_be_focused()
+    page.goto("/settings/preferences/password/")
+    page.get_by_label("New password", exact=True).fill("12345678")
+    page.get_by_label("Confirm new password").fill("12345678")
+    page.keyboard.press("Enter")
+    wrong = page.locator("[aria-invalid=true]").first
+    expect(wrong).to_be_visible()
+    if is_phone:
+        expect(wrong).not_to_be_focused()
+    else:
+        expect(wrong).to_be_focused()
 
 
 def test_two_browsers_speak_their_own_languages(scripted: Site, visitors: Visitors) -> None:
