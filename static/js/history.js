@@ -1,5 +1,6 @@
 // The up key in an empty composer brings back one's own messages of this conversation, the latest first; the down key
-// goes back to the empty one. One that still waits to be delivered is taken back, so that it can be changed. A message that is changed is a draft, which neither key takes away.
+// goes back to the empty one. One that still waits to be delivered is taken back, so that it can be changed. A message
+// that is changed is a draft, which neither key takes away.
 {
   let recalled = { at: 0, text: "" }; // its place from the end; 0 is the empty field
 
