@@ -180,7 +180,6 @@ MOST_OFFERED = 20
 class Undone:
     """Counts of restored conversations, and of those that have changed since and stay as they are."""
 
-    kind: str
     restored: int
     left: int
 
@@ -298,7 +297,7 @@ class BulkAct(models.Model):
             if not self._open(user).filter(pk=self.pk).update(undone_at=timezone.now()):
                 return None
             restored = KINDS[self.kind].undo(self.before, Occasion(self.owner_id, self.at, self.word))
-        return Undone(self.kind, restored, self.count - restored)
+        return Undone(restored, self.count - restored)
 
 
 KINDS: dict[str, BulkKind] = {

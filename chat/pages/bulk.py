@@ -58,11 +58,11 @@ def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
         return back_to_list(request)
     _publish(act)
     if "HX-Request" in request.headers:
-        return render(request, "partials/_undone.html", {"sentence": undo_message(undone)})
+        return render(request, "partials/_undone.html", {"sentence": undo_message(act, undone)})
     shown = _parse_keys([request.POST.get("conversation", "")])
     if shown and undone and undone.restored:
         return HttpResponseRedirect(reverse("conversation", args=shown))
-    messages.info(request, undo_message(undone))
+    messages.info(request, undo_message(act, undone))
     return back_to_list(request)
 
 
@@ -150,11 +150,11 @@ def act_message(act: BulkAct) -> str:
     return sentences[act.kind] % {"count": count, "word": word}
 
 
-def undo_message(undone: Undone | None) -> str:
+def undo_message(act: BulkAct, undone: Undone | None) -> str:
     if undone is None:
         return _("This was already undone, or it is too late to undo it.")
     count = undone.restored
-    if undone.kind in (BulkAct.Kind.ARCHIVE, BulkAct.Kind.DELETE):
+    if act.kind in (BulkAct.Kind.ARCHIVE, BulkAct.Kind.DELETE):
         sentence = ngettext("%(count)s conversation restored.", "%(count)s conversations restored.", count)
     else:
         sentence = ngettext(
