@@ -75,7 +75,7 @@ def again_to_sign_in(request: HttpRequest, refusal: str) -> HttpResponse:
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Respond to a form whose CSRF token is missing or outdated; it is the site's CSRF_FAILURE_VIEW.
+    """The answer to a form whose CSRF token is missing or outdated: the setting CSRF_FAILURE_VIEW names it.
 
     A sign-in form is shown again, or redirects if the user has signed in in another tab meanwhile.
     """

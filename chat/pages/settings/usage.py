@@ -118,7 +118,7 @@ def _today() -> datetime.date:
 
 FIELDS_OF = {"model": ("model", "endpoint"), "profile": ("profile",), "person": ("owner__username",)}
 COLOURS = ("teal", "blue", "amber", "violet", "red", "green")
-MORE_COLOURS = (*COLOURS, "pink")  # of profiles
+PROFILE_COLOURS = (*COLOURS, "pink")
 REST = "grey"  # for the sum of all other lines
 
 
@@ -127,7 +127,7 @@ def colours_of(names: Sequence[str], own: Mapping[str, str]) -> list[str]:
 
     Names that are more than there are colours have REST.
     """
-    palette = MORE_COLOURS if own else COLOURS
+    palette = PROFILE_COLOURS if own else COLOURS
     if len(names) <= len(palette) + 1:
         palette = (*palette, REST)
     holders = {own[name]: name for name in reversed(names[: len(palette)]) if own.get(name) in palette}
