@@ -25,7 +25,7 @@ from chat.models import Conversation, PlanFigures, Profile
 from chat.models.plan_stats import COUNTS
 from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
-from chat.pages.settings.usage import COLOURS, REST, colours_of
+from chat.pages.settings.usage import COLOURS, REST, colours_of, summed_up
 from chat.pages.settings.usage_chart import chart_of
 from chat.pages.signed_in import SignedInRequest
 from chat.plan.plan_stats import ENOUGH, Share, Tally, count_behind
@@ -208,11 +208,8 @@ class Report:
 
     @cached_property
     def shown(self) -> list[Line]:
-        """The lines in the chart by day: those without a colour of their own are summed up."""
-        rest = [line for line in self.lines if line.colour == REST]
-        if len(rest) < 2:
-            return list(self.lines)
-        return [*(line for line in self.lines if line.colour != REST), sum(rest, Line(_("Others")))]
+        """The lines in the chart by day."""
+        return summed_up(self.lines, lambda rest: sum(rest, Line(_("Others"))))
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, list[int]]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet, Sum
@@ -135,6 +135,22 @@ def colours_of(names: Sequence[str], own: Mapping[str, str]) -> list[str]:
     return [own[name] if name in holders.values() else next(free, REST) for name in names]
 
 
+class Coloured(Protocol):
+    @property
+    def colour(self) -> str: ...
+
+
+C = TypeVar("C", bound=Coloured)
+
+
+def summed_up(lines: Sequence[C], sum_of: Callable[[Sequence[C]], C]) -> list[C]:
+    """The lines of a chart: if several have no colour of their own, their sum takes their place."""
+    rest = [line for line in lines if line.colour == REST]
+    if len(rest) < 2:
+        return list(lines)
+    return [*(line for line in lines if line.colour != REST), sum_of(rest)]
+
+
 @dataclass(frozen=True)
 class Line:
     name: str
@@ -158,11 +174,8 @@ class Report:
 
     @cached_property
     def shown(self) -> list[Line]:
-        """The lines of the chart: those without a colour of their own are summed up."""
-        rest = [line for line in self.lines if line.colour == REST]
-        if len(rest) < 2:
-            return list(self.lines)
-        return [*(line for line in self.lines if line.colour != REST), _sum_of(rest)]
+        """The lines of the chart."""
+        return summed_up(self.lines, _sum_of)
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, Totals, list[Totals]]]:
