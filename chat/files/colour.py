@@ -28,8 +28,9 @@ _ELEMENT = re.compile(r"(<(script|style)(?=[\s>])[^<>]*+>)([\s\S]*?)(?=</(?:scri
 
 
 def coloured_file(text: str, name: str) -> SafeString:
-    html = _html(text, language_of_file(name))
-    return mark_safe(html.translate(_VISIBLE))  # noqa: S308 (the inserted text is escaped)
+    """The text with each line in a span, which the style sheet numbers."""
+    lines = _html(text, language_of_file(name)).translate(_VISIBLE).removesuffix("\n").split("\n")
+    return mark_safe("".join(f"<span>{line}\n</span>" for line in lines))  # noqa: S308 (each part is escaped)
 
 
 def coloured_fence(code: str, language: str) -> SafeString:
@@ -79,4 +80,7 @@ def _kind_of_word(word: str, next_character: str, language: Language) -> str:
 
 
 def _span(kind: str, text: str) -> str:
-    return f'<span class="hl-{kind}">{escape(text)}</span>' if kind else escape(text)
+    """No span crosses lines, so that each line can be numbered."""
+    if not kind:
+        return escape(text)
+    return "\n".join(line and f'<span class="hl-{kind}">{line}</span>' for line in escape(text).split("\n"))

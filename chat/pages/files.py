@@ -78,6 +78,7 @@ PAGE_RUNNING = (
     "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; "
     "form-action 'none'; frame-ancestors 'self'"
 )
+_MANY_LINES = 4000  # whose numbers would make scrolling jerk if they stayed beside long lines
 _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
@@ -153,11 +154,10 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
         if table or preview.rendering != "table":
             runs = preview.rendering == "page" and has_scripts(preview.text)
             return {"rendering": preview.rendering, "table": table, "has_scripts": runs}
-    lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
-    numbers = "\n".join(map(str, lines))
     html = coloured_file(preview.text, preview.name)
     wraps = preview.name.lower().endswith(".txt")  # written to be read
-    return {"html": html, "numbers": numbers, "as_source": as_source and preview.rendering, "wraps": wraps}
+    context = {"html": html, "is_long": preview.text.count("\n") > _MANY_LINES, "wraps": wraps}
+    return {**context, "as_source": as_source and preview.rendering}
 
 
 @audience("owner")

@@ -542,9 +542,18 @@ def test_an_edited_message_keeps_the_files_that_are_not_removed(scripted: Site, 
     expect(attached(page)).to_have_count(0)
 
 
+NUMBERS = "lines => lines.map(line => getComputedStyle(line, '::before').content)"
+SELECTED = """code => {
+    getSelection().selectAllChildren(code);
+    return getSelection().toString();
+}"""
+
+
 def test_a_text_wraps_and_code_does_once_asked(scripted: Site, visitors: Visitors) -> None:
+    """The numbers stay with their lines, and are not copied."""
     line = "a long line of words " * 40
-    scripted.model.script(writes("a.txt", line), writes("b.py", f"# {line}"), Reply("`a.txt` and `b.py`"))
+    text = f"{line}\n\n\tthe end"
+    scripted.model.script(writes("a.txt", text), writes("b.py", f"# {line}"), Reply("`a.txt` and `b.py`"))
     page = visitors.enter(scripted, viewport=WIDE)
     begin(page, "write")
     at_rest(page)
@@ -553,7 +562,8 @@ def test_a_text_wraps_and_code_does_once_asked(scripted: Site, visitors: Visitor
     last_turn(page).get_by_role("link", name="a.txt").click()
     expect(wrap).to_have_attribute("aria-pressed", "true")
     assert not code.evaluate(too_wide)
-    expect(page.locator(".files__numbers")).to_be_hidden()
+    assert code.locator("pre > span").evaluate_all(NUMBERS) == ['counter(line) / ""'] * 3
+    assert code.evaluate(SELECTED) == text
     last_turn(page).get_by_role("link", name="b.py").click()
     expect(wrap).to_have_attribute("aria-pressed", "false")
     assert code.evaluate(too_wide)

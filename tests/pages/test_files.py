@@ -68,11 +68,15 @@ def test_the_tree_marks_what_changed(owners: Client, conversation: Conversation,
     assert "hx-target" not in page.replace('hx-target="this"', "")
 
 
-def test_a_text_is_shown_in_colours(owners: Client, conversation: Conversation, work: Path) -> None:
-    (work / "a.py").write_text("import os\n")
+def test_a_text_is_shown_in_colours_line_by_line(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "a.py").write_text("import os\n'''One\n\ntwo'''\n")
     page = owners.get(where(conversation, "file/?path=a.py")).content.decode()
-    assert '<span class="hl-kn">import</span>' in page
-    assert '<pre class="files__numbers" aria-hidden="true">1</pre>' in page
+    quote = "&#x27;" * 3
+    string = f'<span class="hl-s">{quote}One</span>', "", f'<span class="hl-s">two{quote}</span>'
+    lines = '<span class="hl-kn">import</span> os', *string
+    assert "".join(f"<span>{line}\n</span>" for line in lines) + "</pre>" in page
 
 
 def test_a_change_is_shown_line_by_line(owners: Client, conversation: Conversation, work: Path) -> None:
