@@ -1,7 +1,17 @@
 // Forms that ask before what was changed in them is lost. A closed dialog does not: Escape closes it with what was typed.
 const unsavedForms = () => [...document.querySelectorAll("form[data-guarded][data-changed]")].filter((form) => form.checkVisibility());
 const isUnsaved = () => unsavedForms().length > 0;
-document.addEventListener("input", ({ target }) => target.form?.hasAttribute("data-guarded") && (target.form.dataset.changed = ""));
+const isTyped = (field) => {
+  if (field.matches("[type=checkbox], [type=radio]")) return field.checked !== field.defaultChecked;
+  if (!field.matches("select")) return field.value !== field.defaultValue;
+  return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+};
+// What is typed and taken back is no change, unless the form was changed otherwise or came back with what is wrong in it.
+document.addEventListener("input", ({ target: { form } }) => {
+  if (!form?.hasAttribute("data-guarded") || form.dataset.changed === "") return;
+  if ([...form.elements].some((field) => field.matches("input, select, textarea") && isTyped(field))) form.dataset.changed = "typed";
+  else delete form.dataset.changed;
+});
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target.method !== "post") return;
   for (const form of document.querySelectorAll("form[data-changed]")) delete form.dataset.changed;

@@ -42,6 +42,25 @@ def test_a_changed_form_asks_before_it_is_left(scripted: Site, visitors: Visitor
     assert len(asked) == 2
 
 
+def test_what_was_taken_back_asks_nothing(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    asked = questions_of(page)
+    page.goto("/settings/preferences/")
+    zone, notify = page.get_by_label("Time zone"), page.get_by_role("checkbox").first
+    before = zone.input_value()
+    change(page)
+    zone.select_option(before)
+    notify.click()
+    notify.click()
+    page.get_by_role("link", name="Profiles").click()
+    page.get_by_role("link", name="Add a profile").click()
+    page.get_by_label("Name", exact=True).fill("Reviewer")
+    page.get_by_label("Name", exact=True).fill("")
+    page.get_by_role("link", name="Board").click()
+    expect(page.locator("h1")).to_have_text("Board")
+    assert asked == []
+
+
 def test_saving_and_cancelling_ask_nothing(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     asked = questions_of(page)
