@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -14,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 
 from chat.live.socket_auth import close_sockets_of
 from chat.models import end_sessions
+from chat.turns.deleted import remove_user
 
 admin.site.unregister(User)
 
@@ -36,14 +38,11 @@ class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscript
         return response
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        user_id = obj.pk
-        super().delete_model(request, obj)
-        _close_sockets([user_id])
+        transaction.on_commit(partial(remove_user, obj))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        user_ids = list(queryset.values_list("pk", flat=True))
-        super().delete_queryset(request, queryset)
-        _close_sockets(user_ids)
+        for user in queryset:
+            transaction.on_commit(partial(remove_user, user))
 
 
 def _close_sockets(user_ids: list[int], except_session: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""An administrator adds a user, who signs in with the link, and deactivates them, which signs them out."""
+"""An administrator adds a user, who signs in with the link, renames, deactivates and deletes them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,57 @@ def test_from_the_link_to_the_deactivation(browser: Browser, visitors: Visitors)
         visitors.close()
 
 
-def test_users_are_added_and_deactivated_without_scripts(browser: Browser, visitors: Visitors) -> None:
+def test_users_are_renamed_and_deleted(browser: Browser, visitors: Visitors) -> None:
+    with serving() as served:
+        site = Site(served, browser)
+        page = visitors.enter(site)
+        visitors.expected.append("status of 400 (Bad Request)")
+        page.goto("/settings/users/add/")
+        page.get_by_label("User name").fill("ada")
+        page.get_by_role("button", name="Add and get a sign-in link").click()
+        theirs = visitors.enter(site, signed_in=False)
+        theirs.goto(page.get_by_label("Sign-in link").input_value())
+        theirs.get_by_role("button", name="Sign in as ada").click()
+        theirs.get_by_role("button", name="Not now").click()
+        begin(theirs, "hello")
+        at_rest(theirs)
+
+        save = page.get_by_role("main").get_by_role("button", name="Save")
+        page.get_by_label("User name").fill("owner")
+        save.click()
+        expect(page.locator(".field__error")).to_have_text("This name is taken.")
+        expect(page.get_by_label("User name")).to_have_value("owner")
+        expect(page.locator("h1")).to_have_text("ada")
+        page.get_by_label("User name").fill("Ada")
+        save.click()
+        expect(page.locator(".messages")).to_contain_text("Renamed to “Ada”.")
+        expect(page.locator("h1")).to_have_text("Ada")
+
+        question = page.get_by_role("alertdialog")
+        page.get_by_role("button", name="Delete").click()
+        expect(question).to_contain_text("Delete Ada?")
+        expect(question.get_by_role("button", name="Cancel")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(question).to_have_count(0)
+        page.get_by_role("button", name="Delete").click()
+        question.get_by_role("button", name="Delete").click()
+        expect(page.locator(".messages")).to_contain_text("“Ada” deleted.")
+        expect(page).to_have_url(f"{served.address}/settings/users/")
+        expect(page.get_by_role("link", name="Ada", exact=True)).to_have_count(0)
+        theirs.wait_for_url("**/accounts/login/?next=**")
+
+        page.get_by_role("link", name="owner", exact=True).click()
+        expect(page.get_by_role("button", name="Delete")).to_have_count(0)
+        page.get_by_label("User name").fill("chief")
+        save.click()
+        expect(page.locator(".messages")).to_contain_text("Renamed to “chief”.")
+        expect(page.locator(".sidebar__user")).to_have_text("Signed in as chief")
+        visitors.close()
+
+
+def test_users_are_added_deactivated_and_deleted_without_scripts(
+    browser: Browser, visitors: Visitors
+) -> None:
     with serving() as served:
         page = visitors.enter(Site(served, browser), java_script_enabled=False)
         page.goto("/settings/users/add/")
@@ -87,3 +137,6 @@ def test_users_are_added_and_deactivated_without_scripts(browser: Browser, visit
         page.get_by_role("button", name="Deactivate").click()
         page.get_by_role("alertdialog").get_by_role("button", name="Deactivate").click()
         expect(page.locator("main .endpoint__notes")).to_contain_text("Deactivated")
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+        expect(page.locator(".messages")).to_contain_text("“ada” deleted.")

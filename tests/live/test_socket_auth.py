@@ -136,10 +136,18 @@ async def test_changing_the_password_closes_every_other_session_at_once(site: Si
             {"username": "owner", "date_joined_0": "2026-01-01", "date_joined_1": "00:00"},
         ),
         ("/settings/users/{user}/access/", {"change": "deactivate"}),
+        ("/settings/users/{user}/delete/", {}),
         ("/admin/auth/user/{user}/delete/", {"post": "yes"}),
         ("/admin/auth/user/", {"action": "delete_selected", "_selected_action": "{user}", "post": "yes"}),
     ],
-    ids=["password", "deactivate", "deactivate in the settings", "delete", "delete ticked"],
+    ids=[
+        "password",
+        "deactivate",
+        "deactivate in the settings",
+        "delete in the settings",
+        "delete",
+        "delete ticked",
+    ],
 )
 async def test_what_an_administrator_does_to_a_user_closes_the_sockets_at_once(
     site: Site, where: str, form: dict[str, str]

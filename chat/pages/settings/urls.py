@@ -55,6 +55,7 @@ urlpatterns = [
     path("users/add/", users.add_user, name="add_user"),
     path("users/<int:user_id>/", users.user, name="user"),
     path("users/<int:user_id>/access/", users.change_user_access, name="change_user_access"),
+    path("users/<int:user_id>/delete/", users.delete_user, name="delete_user"),
     path("usage/", usage.usage, name="usage"),
     path("usage/usage.csv", usage.usage_file, name="usage_file"),
     path("plans/", plans.plans, name="plan_figures"),

@@ -1,4 +1,4 @@
-"""Users: added, signed in with a link, deactivated, and made administrators, by superusers only."""
+"""Users: added, renamed, deleted, given sign-in links and access, by superusers only."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from chat.live.socket_auth import close_sockets_of
 from chat.models import AccessRefused, SignInLink, change_access
 from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
+from chat.turns.deleted import remove_user
 
 log = logging.getLogger(__name__)
 
@@ -36,15 +37,7 @@ _CHANGES = {
 }
 
 
-class UserForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    administrator = forms.BooleanField(
-        label=gettext_lazy("Administrator"),
-        required=False,
-        help_text=gettext_lazy(
-            "Can manage users, MCP servers and what is shared with everyone, and sign in as any user."
-        ),
-    )
-
+class RenameForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
     class Meta:
         model = User
         fields = ("username",)
@@ -60,9 +53,24 @@ class UserForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable a
     def clean_username(self) -> str:
         """Refuses a name that differs from another user's only in case."""
         name: str = User.normalize_username(self.cleaned_data["username"])
-        if User.objects.filter(username__iexact=name).exists():
+        if User.objects.filter(username__iexact=name).exclude(pk=self.instance.pk).exists():
             raise ValidationError(_("This name is taken."))
         return name
+
+    def save(self, commit: bool = True) -> User:
+        account: User = self.instance
+        account.save(update_fields=["username"])  # the rest may have changed since it was read
+        return account
+
+
+class UserForm(RenameForm):
+    administrator = forms.BooleanField(
+        label=gettext_lazy("Administrator"),
+        required=False,
+        help_text=gettext_lazy(
+            "Can manage users, MCP servers and what is shared with everyone, and sign in as any user."
+        ),
+    )
 
     def save(self, commit: bool = True) -> User:
         is_administrator = self.cleaned_data["administrator"]
@@ -95,10 +103,12 @@ def add_user(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def user(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """A user's page; a POST makes a sign-in link, which only its answer shows."""
+    """A user's page; a POST renames the user, or makes a sign-in link, which only its answer shows."""
     account = get_object_or_404(User, pk=user_id)
     if request.method != "POST":
         return _page(request, account=account)
+    if "username" in request.POST:
+        return _rename(request, account)
     if not account.is_active:
         messages.error(request, _("Reactivate %s first.") % account)
         return redirect("user", user_id)
@@ -111,18 +121,47 @@ def change_user_access(request: SignedInRequest, user_id: int) -> HttpResponse:
     change = _CHANGES.get(request.POST.get("change", ""))
     if change is None:
         raise Http404
-    try:
-        account = change_access(request.user, user_id, **change)
-    except User.DoesNotExist:
-        raise Http404 from None
-    except AccessRefused as refusal:
-        messages.error(request, str(refusal))
+    account = _with_access(request, user_id, change)
+    if account is None:
         return redirect("users")
     if not account.is_active:
         async_to_sync(close_sockets_of)(account.pk)
     log.info("%s changed the access of %s: %s", request.user, account, change)
     messages.success(request, _saved(account, change))
     return redirect("user", user_id)
+
+
+@audience("superuser")
+@require_POST
+def delete_user(request: SignedInRequest, user_id: int) -> HttpResponse:
+    """Who may not deactivate a user may not delete them either."""
+    account = _with_access(request, user_id, _CHANGES["deactivate"])
+    if account is not None:
+        remove_user(account)
+        log.info("%s deleted %s", request.user, account)
+        messages.success(request, _("“%s” deleted.") % account)
+    return redirect("users")
+
+
+def _with_access(request: SignedInRequest, user_id: int, change: dict[str, bool]) -> User | None:
+    """The user with the change made; None if it was refused, which a message says."""
+    try:
+        return change_access(request.user, user_id, **change)
+    except User.DoesNotExist:
+        raise Http404 from None
+    except AccessRefused as refusal:
+        messages.error(request, str(refusal))
+        return None
+
+
+def _rename(request: SignedInRequest, account: User) -> HttpResponse:
+    form = RenameForm(request.POST, instance=User.objects.get(pk=account.pk))
+    if not form.is_valid():
+        return _page(request, account=account, form=form, status=400)
+    renamed = form.save()
+    log.info("%s renamed %s to %s", request.user, account, renamed)
+    messages.success(request, _("Renamed to “%s”.") % renamed)
+    return redirect("user", account.pk)
 
 
 def _saved(account: User, change: dict[str, bool]) -> str:
@@ -144,4 +183,5 @@ def _new_link(request: SignedInRequest, account: User) -> str:
 
 @sensitive_variables()
 def _page(request: SignedInRequest, status: int = 200, **more: Any) -> HttpResponse:
-    return render(request, "settings/user.html", {"section": "users", **more}, status=status)
+    context = {"section": "users", "form": RenameForm(instance=more.get("account")), **more}
+    return render(request, "settings/user.html", context, status=status)

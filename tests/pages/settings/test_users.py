@@ -1,4 +1,4 @@
-"""Users in the settings: added, signed in with a link, deactivated, and made administrators."""
+"""Users in the settings: added, renamed, signed in with a link, deactivated, made administrators, deleted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,16 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from chat.models import AccessRefused, Conversation, SignInLink, change_access
+from chat.models import (
+    AccessRefused,
+    BulkAct,
+    Connection,
+    Conversation,
+    DailyUsage,
+    Profile,
+    SignInLink,
+    change_access,
+)
 from tests.pages.routes import names_for
 
 LIST = "/settings/users/"
@@ -52,7 +62,8 @@ def change(browser: Client, account: User, what: str) -> Any:
 
 
 def test_only_superusers_may(browser_of: Callable[[User], Client], owner: User, stranger: User) -> None:
-    assert {"users", "add_user", "user", "change_user_access"} <= set(names_for("superuser"))
+    ours = {"users", "add_user", "user", "change_user_access", "delete_user"}
+    assert ours <= set(names_for("superuser"))
     User.objects.filter(pk=stranger.pk).update(is_staff=True)
     for browser in (browser_of(owner), browser_of(stranger)):
         assert LIST not in browser.get("/settings/preferences/").content.decode()
@@ -60,7 +71,11 @@ def test_only_superusers_may(browser_of: Callable[[User], Client], owner: User, 
             assert browser.get(path).status_code == 404
             assert browser.post(path, {"username": "new"}).status_code == 404
         assert browser.post(f"{LIST}{stranger.pk}/access/", {"change": "promote"}).status_code == 404
-    assert User.objects.filter(is_superuser=False).count() == 2
+        assert browser.post(f"{LIST}{stranger.pk}/delete/").status_code == 404
+    assert set(User.objects.values_list("username", "is_superuser")) == {
+        ("owner", False),
+        ("stranger", False),
+    }
     assert not SignInLink.objects.exists()
 
 
@@ -132,7 +147,7 @@ def test_an_administrator_is_added(bosses: Client) -> None:
     assert (ada.is_staff, ada.is_superuser) == (True, True)
 
 
-@pytest.mark.parametrize(
+REFUSED_NAMES = pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("boss", "This name is taken."),
@@ -142,6 +157,9 @@ def test_an_administrator_is_added(bosses: Client) -> None:
         ("x" * 151, "at most 150 characters"),
     ],
 )
+
+
+@REFUSED_NAMES
 def test_a_name_that_is_refused_stays_in_the_form(bosses: Client, name: str, sentence: str) -> None:
     answer = bosses.post(ADD, {"username": name, "administrator": "on"})
     assert answer.status_code == 400
@@ -151,6 +169,40 @@ def test_a_name_that_is_refused_stays_in_the_form(bosses: Client, name: str, sen
     assert re.search(r'<input[^>]*name="administrator"[^>]* checked', page)
     assert User.objects.count() == 1
     assert not SignInLink.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["bo", "Owner"])
+def test_a_user_is_renamed_and_stays_signed_in(
+    bosses: Client, owner: User, owners: Client, name: str
+) -> None:
+    assert 'value="owner"' in bosses.get(f"{LIST}{owner.pk}/").content.decode()
+    answer = bosses.post(f"{LIST}{owner.pk}/", {"username": name}, follow=True)
+    assert answer.redirect_chain == [(f"{LIST}{owner.pk}/", 302)]
+    page = answer.content.decode()
+    assert f"Renamed to “{name}”." in page
+    assert f'value="{name}"' in page
+    assert f"Signed in as {name}" in owners.get("/").content.decode()
+    assert not SignInLink.objects.exists()
+
+
+def test_administrators_rename_themselves(bosses: Client, boss: User) -> None:
+    page = bosses.post(f"{LIST}{boss.pk}/", {"username": "chief"}, follow=True).content.decode()
+    assert "Renamed to “chief”." in page
+    assert "Signed in as chief" in page
+
+
+@REFUSED_NAMES
+def test_a_new_name_that_is_refused_stays_in_the_form(
+    bosses: Client, owner: User, name: str, sentence: str
+) -> None:
+    answer = bosses.post(f"{LIST}{owner.pk}/", {"username": name})
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert sentence in page.partition("field__error")[2]
+    assert not name or f'value="{name}"' in page
+    assert '<h1 class="settings__title">owner</h1>' in page
+    owner.refresh_from_db()
+    assert owner.username == "owner"
 
 
 def test_a_new_link_signs_an_existing_user_in(bosses: Client, owner: User) -> None:
@@ -220,14 +272,62 @@ def test_what_cannot_be_is_not_found(bosses: Client, owner: User) -> None:
     assert change(bosses, owner, "delete").status_code == 404
     assert bosses.get(f"{LIST}4711/").status_code == 404
     assert bosses.post(f"{LIST}4711/access/", {"change": "demote"}).status_code == 404
-    assert bosses.get(f"{LIST}{owner.pk}/access/").status_code == 405
+    for act in ("access", "delete"):
+        assert bosses.get(f"{LIST}{owner.pk}/{act}/").status_code == 405
     owner.refresh_from_db()
     assert owner.is_active
 
 
-def test_deleting_stays_in_the_administration(bosses: Client, boss: User, owner: User) -> None:
-    link = f"/admin/auth/user/{owner.pk}/change/"
-    assert link in bosses.get(f"{LIST}{owner.pk}/").content.decode()
-    assert bosses.get(link).status_code == 200
-    User.objects.filter(pk=boss.pk).update(is_staff=False)
-    assert link not in bosses.get(f"{LIST}{owner.pk}/").content.decode()
+def delete(browser: Client, account: User) -> Any:
+    return browser.post(f"{LIST}{account.pk}/delete/", follow=True)
+
+
+def own_everything(owner: User, workspaces: Path) -> list[Path]:
+    """Rows of the user's; returns the folders with the files of a current and of a deleted conversation."""
+    connection = Connection.objects.create(owner=owner, name="Own", base_url="http://127.0.0.1:9/v1")
+    profile = Profile.objects.create(owner=owner, title="Own", connection=connection)
+    DailyUsage.objects.create(owner=owner, day="2026-01-01")
+    current, deleted = (Conversation.begin(owner, "Look", uuid.uuid4(), profile) for _each in range(2))
+    BulkAct.carry_out(owner, "delete", [deleted.pk])
+    kinds = ("workspaces", "checkpoints", "pictures")
+    places = [workspaces.with_name(kind) / str(each.pk) for kind in kinds for each in (current, deleted)]
+    for place in places:
+        place.mkdir(parents=True)
+        (place / "notes.txt").write_text("text")
+    return places
+
+
+def test_deletion_takes_everything_of_the_user(
+    bosses: Client, owner: User, owners: Client, conversation: Conversation, stranger: User, workspaces: Path
+) -> None:
+    places = own_everything(owner, workspaces)
+    kept = Conversation.begin(stranger, "Look", uuid.uuid4(), None)
+    page = bosses.get(f"{LIST}{owner.pk}/").content.decode()
+    assert "Delete owner?" in page
+    assert "/admin/auth/" not in page
+    answer = delete(bosses, owner)
+    assert answer.redirect_chain == [(LIST, 302)]
+    assert "“owner” deleted." in answer.content.decode()
+    assert not is_in(owners)
+    assert set(User.objects.values_list("username", flat=True)) == {"boss", "stranger"}
+    assert list(Conversation.with_deleted.all()) == [kept]
+    for model in (Connection, DailyUsage, Profile):
+        assert not model._base_manager.filter(owner__isnull=False).exists()
+    assert not [place for place in places if place.exists()]
+    assert delete(bosses, owner).status_code == 404
+
+
+def test_who_is_deactivated_can_be_deleted(bosses: Client, owner: User) -> None:
+    change(bosses, owner, "deactivate")
+    assert f'action="{LIST}{owner.pk}/delete/"' in bosses.get(f"{LIST}{owner.pk}/").content.decode()
+    delete(bosses, owner)
+    assert not User.objects.filter(pk=owner.pk).exists()
+
+
+def test_nobody_deletes_themselves(bosses: Client, boss: User) -> None:
+    conversation = Conversation.begin(boss, "Look", uuid.uuid4(), None)
+    assert "/delete/" not in bosses.get(f"{LIST}{boss.pk}/").content.decode()
+    assert "You cannot change your own access." in delete(bosses, boss).content.decode()
+    boss.refresh_from_db()
+    assert boss.is_active
+    assert list(Conversation.objects.all()) == [conversation]
