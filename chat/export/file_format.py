@@ -196,7 +196,7 @@ FOLLOW_UP = Table(
 )
 ATTACHMENT = Table(
     Attachment,
-    ("path", "media_type", "size", "digest", "fault"),
+    ("path", "sent_path", "media_type", "size", "digest", "fault"),
     excluded={"id": DATABASE_KEY, "message": NESTED, "follow_up": NESTED},
 )
 

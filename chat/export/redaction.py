@@ -58,7 +58,7 @@ KEPT: Mapping[type[Model], tuple[str, ...]] = {
     ToolCall: ("call_id", "name", "reason"),
     TodoRevision: ("policy", "skipped"),
     FollowUp: ("text",),
-    Attachment: ("path", "media_type", "digest"),
+    Attachment: ("path", "sent_path", "media_type", "digest"),
 }
 """Fields of the site and of the user, which are exported as they are."""
 UNREDACTED = {"items": ("id", "key", "status"), "detail": ("digest", "state", "media_type", "fault")}

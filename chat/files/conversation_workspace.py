@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from django.conf import settings
-from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from chat.agent.pictures import HEAD, image_type
@@ -130,12 +129,16 @@ def upload_files(conversation: Conversation, uploads: list[Upload]) -> list[str]
 
 
 def rename_in(conversation: Conversation, path: str, name: str) -> str:
-    """Rename a regular file and return its new path; raises what `rename_file` raises."""
+    """Rename a regular file, also in the messages that it came with, and return its new path.
+
+    Raises what `rename_file` raises.
+    """
     digest = _use_checkpoints(conversation, lambda each: each.digest_of(relative(path)))
     new = rename_file(workspace_of(conversation), path, name)
     _change_baseline(conversation, lambda baseline: baseline.rename(relative(path), new))
     if digest:
         _use_checkpoints(conversation, lambda each: each.rename(relative(path), new, digest))
+    Attachment.rename(conversation.pk, relative(path), new)
     return new
 
 
@@ -166,8 +169,7 @@ def _forget_pictures(conversation: Conversation, path: str, digest: str) -> None
     A picture with this digest was the file's, too, if nothing has its name any more: the file was renamed.
     """
     workspace = workspace_of(conversation)
-    here = Q(message__turn__conversation=conversation) | Q(follow_up__conversation=conversation)
-    attached = Attachment.objects.filter(here).exclude(digest="")
+    attached = Attachment.of(conversation.pk).exclude(digest="")
 
     def was_its(name: str, shown: str) -> bool:
         return name == path or (shown == digest and not workspace.has_file(name))

@@ -13,10 +13,18 @@ from channels.layers import get_channel_layer
 
 from chat import measures
 from chat.database import in_database
-from chat.live.frames import Position, draw_turn, key_frame, message, partial, position_of
+from chat.live.frames import (
+    Position,
+    attachments_message,
+    draw_turn,
+    key_frame,
+    message,
+    partial,
+    position_of,
+)
 from chat.live.regions import ConversationState, states_of
 from chat.live.resync import drawn_regions
-from chat.models import Conversation, Turn
+from chat.models import Conversation, Message, Turn
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +147,15 @@ def publish_turn_sync(turn: Turn) -> None:
 async def publish_regions(conversation_id: uuid.UUID, *names: str) -> None:
     """Have every tab on the conversation redraw these regions."""
     await publish(conversation_group(conversation_id), {"type": "regions.changed", "regions": list(names)})
+
+
+def publish_attachments_sync(conversation_id: uuid.UUID, path: str) -> None:
+    """Have every tab on the conversation redraw the files of the messages that this one came with."""
+    here = Message.objects.filter(turn__conversation=conversation_id, turn__on_path=True)
+    messages = here.filter(attachments__path=path).distinct()
+    drawn = [attachments_message(each) for each in messages.select_related("turn__conversation")]
+    if drawn:
+        async_to_sync(publish)(conversation_group(conversation_id), message("".join(drawn)))
 
 
 async def publish_path(conversation: Conversation) -> None:

@@ -179,6 +179,14 @@ def row_messages(row: Row | CallGroup, *, new: bool, group: CallGroup | None = N
     return _placed(container, tag, style, row.dom_id, draw(row))
 
 
+def attachments_message(message: Message) -> str:
+    """Redraw the files of a message. Reads the database."""
+    turn = message.turn
+    context = {"attachments": message.attachments.all(), "at": turn, "blind": turn.vision_unsupported}
+    html = render_to_string("partials/_attachments.html", context)
+    return partial(f"#{message.dom_id} > .attachments", "outerMorph", html)
+
+
 def line_message(group: CallGroup) -> str:
     """Show what the finished calls of a group did."""
     html = render_to_string("partials/_call_group_line.html", {"group": group})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from chat.agent.storable import storable
 from chat.models.account import Preferences
 from chat.models.connection import ModelSettings
 from chat.models.conversation_queries import ConversationManager, ConversationQuerySet
-from chat.models.follow_up import Attachment, FollowUp, joined, names_in
+from chat.models.follow_up import Attachment, FollowUp, joined, names_in, with_present_names
 from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile, answers_by_script
 from chat.models.tag import Tag
@@ -43,14 +43,18 @@ def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
 
 
 def _edited(
-    turn: Turn, text: str, attached: Collection[int], uploaded: Collection[Attachment]
+    turn: Turn, text: str | None, attached: Mapping[int, str], uploaded: Collection[Attachment]
 ) -> tuple[str, list[Attachment]]:
-    """The turn's message with this text, those of its attachments that have these keys, and new ones.
+    """The turn's message, with another text if given, its attachments at these paths, and new ones.
 
-    The text names those that were uploaded at its end.
+    Another text goes with the `attached` alone, and names those that were uploaded at its end.
     """
-    attachments = [each for each in turn.attachments if each.pk in attached]
-    names = "\n".join(names_in(turn.said, attachments))
+    attachments = [each for each in turn.attachments if text is None or each.pk in attached]
+    for each in attachments:
+        each.path = attached.get(each.pk, each.path)
+    if text is None:
+        return with_present_names(turn.said, attachments), attachments
+    names = with_present_names("\n".join(names_in(turn.said, attachments)), attachments)
     gap = "\n" if uploaded else "\n\n"
     return checked_message(f"{text.rstrip()}{gap}{names}"), [*attachments, *uploaded]
 
@@ -164,7 +168,7 @@ class Conversation(models.Model):
         profile: Profile | None,
         workspace: str = "",
         conversation_id: uuid.UUID | None = None,
-        attachments: Iterable[Attachment] = (),
+        attachments: Collection[Attachment] = (),
         model: ModelSettings | None = None,
     ) -> Conversation:
         """Create a conversation; a repeated `client_id` returns the same one. Raises MessageRefused.
@@ -191,7 +195,7 @@ class Conversation(models.Model):
         return conversation
 
     def send(
-        self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment] = ()
+        self, text: str, client_id: uuid.UUID, attachments: Collection[Attachment] = ()
     ) -> Turn | FollowUp:
         """Start a turn, or hold the message while one works. A repeated `client_id` has no effect.
 
@@ -212,7 +216,7 @@ class Conversation(models.Model):
         self,
         text: str,
         client_id: uuid.UUID,
-        attachments: Iterable[Attachment] = (),
+        attachments: Collection[Attachment] = (),
         profile: Profile | None = None,
     ) -> Turn:
         """Queue a turn that answers `text`. A repeated `client_id` returns the turn that it started.
@@ -231,15 +235,15 @@ class Conversation(models.Model):
         client_id: uuid.UUID,
         text: str | None = None,
         profile: Profile | None = None,
-        attached: Collection[int] = (),
+        attached: Mapping[int, str] = {},
         uploaded: Collection[Attachment] = (),
         *,
         as_before: bool = False,
     ) -> Turn:
         """Queue another version of a turn, with the same message or `text` in its place.
 
-        With `text` go the message's attachments with these keys, `attached`, and those that were `uploaded`
-        with it, which it names at its end.
+        With `text` go those of the message's attachments whose keys are `attached`, each with the path at
+        which the version finds it, and those that were `uploaded` with it, which it names at its end.
         `profile` answers this turn alone; by default the one in use does, or, `as_before`, the one that
         answered this turn alone.
 
@@ -254,8 +258,7 @@ class Conversation(models.Model):
             again = self.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
             if again is None:
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
-            as_it_was = again.said, again.attachments
-            said, attachments = as_it_was if text is None else _edited(again, text, attached, uploaded)
+            said, attachments = _edited(again, text, attached, uploaded)
             before, added = self.revision(), TodoRevision.added_by_user(self.path_revisions)
             self._take_off_path(again)
             if as_before:
@@ -453,7 +456,7 @@ class Conversation(models.Model):
         text: str,
         client_id: uuid.UUID,
         facts: dict[str, Any],
-        attachments: Iterable[Attachment] = (),
+        attachments: Collection[Attachment] = (),
         profile: Profile | None = None,
     ) -> Turn:
         if facts["turn"]:
@@ -462,7 +465,7 @@ class Conversation(models.Model):
         if profile is None:
             self._refuse_if_lost()
         held = FollowUp.claim(self.pk) if facts["holds"] else []
-        attached = [*attachments, *Attachment.taken_back(self.pk, text)]
+        text, attached = self._with_taken_back(text, attachments)
         text = joined([*(each.text for each in held), text])
         turn = self._queue(text, client_id, facts["latest"], facts["latest"], held, attached)
         if profile:
@@ -471,14 +474,24 @@ class Conversation(models.Model):
         return turn
 
     def _queue_follow_up(
-        self, text: str, client_id: uuid.UUID, facts: dict[str, Any], attachments: Iterable[Attachment]
+        self, text: str, client_id: uuid.UUID, facts: dict[str, Any], attachments: Collection[Attachment]
     ) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
             raise MessageRefused(_("Too many messages are waiting. Unsend one, or wait for the agent."))
+        text, attached = self._with_taken_back(text, attachments)
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
-        Attachment.add_copies([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
+        Attachment.add_copies(attached, follow_up)
         self._touch(follow_up.created_at, facts["newest"], archived_at=None)
         return follow_up
+
+    def _with_taken_back(
+        self, text: str, attachments: Collection[Attachment]
+    ) -> tuple[str, list[Attachment]]:
+        """A message with the files of unsent messages that it names, under their present names."""
+        new = {each.path for each in attachments}
+        found = Attachment.taken_back(self.pk, text)
+        taken_back = [each for each in found if each.path_in_text not in new]
+        return with_present_names(text, taken_back), [*attachments, *taken_back]
 
     def _queue(
         self,
@@ -487,7 +500,7 @@ class Conversation(models.Model):
         parent: int | None,
         follows: int | None,
         held: list[FollowUp],
-        attachments: Iterable[Attachment] = (),
+        attachments: Collection[Attachment] = (),
     ) -> Turn:
         turn = self.turns.create(
             client_id=client_id, parent_id=parent, follows_id=follows, unindexed_at=timezone.now()

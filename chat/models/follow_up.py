@@ -111,7 +111,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 class Attachment(models.Model):
     """A file at `path` in the workspace that came with a message or a held one.
 
-    A picture has a media type by its content and is stored under its digest, unless it has a fault.
+    A picture has a media type by its content and is stored under its digest, unless it has a fault. The text
+    names a file that the user has renamed since by its `sent_path`.
     """
 
     class Fault(models.TextChoices):
@@ -123,6 +124,7 @@ class Attachment(models.Model):
     message = models.ForeignKey(Message, on_delete=models.CASCADE, null=True, related_name="attachments")
     follow_up = models.ForeignKey(FollowUp, on_delete=models.CASCADE, null=True, related_name="attachments")
     path = models.TextField()
+    sent_path = models.TextField(blank=True, default="", editable=False)
     media_type = models.CharField(max_length=40, blank=True)
     size = models.PositiveBigIntegerField(default=0)
     digest = models.CharField(max_length=64, blank=True)
@@ -147,12 +149,30 @@ class Attachment(models.Model):
     def name(self) -> str:
         return self.path.rpartition("/")[2]
 
+    @property
+    def path_in_text(self) -> str:
+        return self.sent_path or self.path
+
     def about(self) -> dict[str, Any]:
+        """The picture as the model reads of it, also after the file was renamed."""
         names = ("media_type", "size", "digest", "fault")
-        return {"name": self.path, **{name: getattr(self, name) for name in names}}
+        return {"name": self.path_in_text, **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def of(cls, conversation_id: object) -> QuerySet[Attachment]:
+        in_turn = Q(message__turn__conversation=conversation_id)
+        return cls.objects.filter(in_turn | Q(follow_up__conversation=conversation_id))
+
+    @classmethod
+    def rename(cls, conversation_id: object, old: str, new: str) -> None:
+        """The user has renamed a file: messages show it under the new name; their texts stay as they were."""
+        renamed = cls.of(conversation_id).filter(path=old)
+        renamed.filter(sent_path="").update(sent_path=old)
+        renamed.update(path=new)
 
     @classmethod
     def add_copies(cls, attachments: Iterable[Attachment], to: Message | FollowUp) -> None:
+        """Add them to a message whose text names them by their present paths."""
         target = {"message": to} if isinstance(to, Message) else {"follow_up": to}
         names = ("path", "media_type", "size", "digest", "fault")
         copies = [
@@ -179,7 +199,8 @@ class Attachment(models.Model):
         if not (named := set(named_in(text))):
             return []
         held = {"follow_up__conversation": conversation_id, "follow_up__status": FollowUp.Status.TAKEN_BACK}
-        latest = {each.path: each for each in cls.objects.filter(**held, path__in=named)}
+        is_named = Q(sent_path__in=named) | Q(sent_path="", path__in=named)
+        latest = {each.path_in_text: each for each in cls.objects.filter(is_named, **held)}
         return list(latest.values())
 
 
@@ -207,5 +228,16 @@ def without_names(text: str, attachments: Iterable[Attachment]) -> str:
 
 def names_in(text: str, attachments: Iterable[Attachment]) -> list[str]:
     """The lines of the text that name these files."""
-    paths = {each.path for each in attachments}
+    paths = {each.path_in_text for each in attachments}
     return [line for line in text.split("\n") if paths.intersection(named_in(line))]
+
+
+def with_present_names(text: str, attachments: Iterable[Attachment]) -> str:
+    """The text with the present paths of these files in the lines that name them."""
+    present = {each.path_in_text: each.path for each in attachments if each.path_in_text != each.path}
+
+    def renamed(line: str) -> str:
+        named = next(iter(named_in(line)), "")
+        return line.rstrip().removesuffix(named) + present[named] if named in present else line
+
+    return "\n".join(map(renamed, text.split("\n")))

@@ -52,7 +52,7 @@ from chat.files.preview import (
 from chat.files.tree import Tree, address, shown, tree_of
 from chat.files.uploads import UploadRefused
 from chat.files.web_page import has_scripts, web_page_of
-from chat.live.broadcast import publish_regions
+from chat.live.broadcast import publish_attachments_sync, publish_regions
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
@@ -272,6 +272,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
             return _file(request, conversation, path, shown_as, problem=str(refusal))
         return _folder(request, conversation, problem=str(refusal), status=400)
     _changed(conversation, path, [new])
+    publish_attachments_sync(conversation.pk, new)
     if was_open:
         return redirect(_file_address(conversation, new, shown_as))
     return _to_folder(request, conversation)
@@ -294,7 +295,7 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 def _changed(conversation: Conversation, gone: str, new: list[str]) -> None:
     unindex_file(conversation, gone)
     index_files(conversation, new)
-    async_to_sync(publish_regions)(conversation.pk, "files_button")
+    async_to_sync(publish_regions)(conversation.pk, "files_button", "follow_ups")
 
 
 def _to_folder(request: SignedInRequest, conversation: Conversation) -> HttpResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from itertools import chain
 from urllib.parse import urlencode
 
 from asgiref.sync import async_to_sync
@@ -80,16 +81,18 @@ def _run_again(
 ) -> HttpResponse:
     archived = conversation.archived
     uploaded: list[Attachment] = []
-    text: str | None
+    turn = conversation.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
+    found = _found_files(turn) if turn else {}
+    text = None
     try:
         profile = _profile(request)
         if "text" in request.POST:
             text, uploaded = message_of(request, conversation, client_id)
             attached = request.POST.getlist("attached")
-            kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
-        else:
-            text, kept = _without_missing(conversation, turn_id)
-        conversation.run_again(turn_id, client_id, text, profile, kept, uploaded, as_before=as_before)
+            found = {key: path for key, path in found.items() if str(key) in attached}
+        elif turn and len(found) < len(turn.attachments):
+            text = without_names(turn.said, turn.attachments)
+        conversation.run_again(turn_id, client_id, text, profile, found, uploaded, as_before=as_before)
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
         for file in uploaded:  # the form still has them
             with suppress(WorkspaceError):
@@ -102,19 +105,23 @@ def _run_again(
     return action_response(request, conversation)
 
 
-def _without_missing(conversation: Conversation, turn_id: int) -> tuple[str | None, set[int]]:
-    """The turn's message and the keys of its files without those that are gone; None if none is."""
-    turn = conversation.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
-    files = turn.attachments if turn else []
-    missing = missing_for(turn, [file.path for file in files]) if turn and files else set()
-    if not turn or not missing:
-        return None, set()
-    return without_names(turn.said, files), {file.pk for file in files if file.path not in missing}
+def _found_files(turn: Turn) -> dict[int, str]:
+    """The paths at which another version of the turn finds its files, by the files' keys.
+
+    A file that the agent had changed when it was renamed has its first name there.
+    """
+    paths = {file.pk: (file.path, file.path_in_text) for file in turn.attachments}
+    missing = missing_for(turn, chain.from_iterable(paths.values())) if paths else set()
+    found = {key: [path for path in names if path not in missing] for key, names in paths.items()}
+    return {key: names[0] for key, names in found.items() if names}
 
 
 def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) -> HttpResponse:
     rows = conversation.path.prefetch_related("messages__attachments")
     turn: Turn = get_object_or_404(rows, pk=turn_id)
+    found = _found_files(turn)
+    for file in turn.attachments:
+        file.path = found.get(file.pk, file.path)
     own = turn.profile_of_its_own
     in_use = own or conversation.profile_in_use()
     chosen = own.chosen_model if own else conversation.chosen_model
@@ -122,7 +129,7 @@ def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) ->
         "conversation": conversation,
         "turn": turn,
         "text": without_names(turn.said, turn.attachments),
-        "missing": missing_for(turn, [file.path for file in turn.attachments]),
+        "missing": {file.path for file in turn.attachments if file.pk not in found},
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "in_use": in_use,
         "profiles": Profile.offered_to(request.user),

@@ -469,8 +469,7 @@ class Recorder:
     def _uploads_among(self, paths: Sequence[str]) -> set[str]:
         """Those of the new files that came with a message or through the Files panel."""
         here = self.turn.conversation_id
-        with_message = Q(message__turn__conversation=here) | Q(follow_up__conversation=here)
-        attached = Attachment.objects.filter(with_message, path__in=paths)
+        attached = Attachment.of(here).filter(path__in=paths)
         alone = SearchEntry.objects.filter(
             index_state__conversation=here, kind=SearchEntry.Kind.FILE, place__in=paths
         )

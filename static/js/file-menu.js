@@ -38,12 +38,11 @@
     document.getElementById("file-delete").close();
     document.getElementById("files-body")?.focus(); // the row may go
   });
-  // Messages only name a file that is deleted, and one that has another name now; a picture of that stays.
+  // Messages only name a file that is deleted.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const form = detail.ctx?.sourceElement;
-    if (!form?.matches?.("#file-menu form, #file-delete form") || document.querySelector("#files :is(.files__problem, .elsewhere)")) return;
-    const links = form.closest("dialog") ? "a.attachment__picture, a.attachment__file" : "a.attachment__file";
-    for (const link of document.querySelectorAll(links)) {
+    if (!form?.matches?.("#file-delete form") || document.querySelector("#files :is(.files__problem, .elsewhere)")) return;
+    for (const link of document.querySelectorAll("a.attachment__picture, a.attachment__file")) {
       if (new URL(link.href).searchParams.get("path") !== form.elements.path.value) continue;
       const name = document.createElement("span");
       name.className = "attachment__file";

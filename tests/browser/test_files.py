@@ -703,10 +703,9 @@ def choose(page: Page, name: str) -> Locator:
 def test_a_file_that_is_gone_is_not_sent_again(scripted: Site, visitors: Visitors, way: str) -> None:
     page = with_attachments(scripted, visitors, WIDE)
     page.click(".bar__files")
-    menu = choose(page, "notes.txt")
-    menu.get_by_label("Name").fill("ideas.txt")
-    menu.get_by_role("button", name="Rename").click()
-    expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
+    choose(page, "notes.txt").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(rows(page)).to_have_count(1)
     page.locator("#files-panel").get_by_role("button", name="Close").click()
     scripted.model.script(Reply(text="Looked."))
     if way == "Edit":
@@ -720,6 +719,65 @@ def test_a_file_that_is_gone_is_not_sent_again(scripted: Site, visitors: Visitor
     expect(turns(page).last).to_contain_text("Looked.")
     expect(last_turn(page, "completed").locator(".attachment")).to_have_count(1)
     expect(last_turn(page).get_by_text("notes.txt")).to_have_count(0)
+
+
+def rename(page: Page, old: str, new: str) -> None:
+    choose(page, old).get_by_label("Name").fill(new)
+    page.keyboard.press("Enter")
+    expect(rows(page).filter(has_text=new)).to_be_visible()
+
+
+def test_a_message_leads_to_its_file_under_the_new_name(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    other = another_tab(page)
+    page.click(".bar__files")
+    for old, new in [("notes.txt", "ideas.txt"), ("ideas.txt", "plans.txt"), ("plans.txt", "notes.txt")]:
+        rename(page, old, new)
+        for tab in (page, other):
+            expect(tab.locator("a.attachment__file")).to_have_text(new)
+    rename(page, "notes.txt", "ideas.txt")
+    rename(page, "a.png", "b.png")
+    for tab in (page, other):
+        expect(tab.locator("a.attachment__picture")).to_have_attribute("title", "b.png")
+        tab.locator("a.attachment__file").click()
+        expect(tab.locator("#files-panel .files__path")).to_have_text("uploads/ideas.txt")
+        expect(tab.locator("#files-panel .files__text")).to_have_text("some text")
+    page.reload()
+    expect(page.locator("a.attachment__file")).to_have_text("ideas.txt")
+    expect(page.locator(".turn").last.locator(".message__body").first).to_have_text("look at these")
+
+
+@pytest.mark.parametrize("way", ["Edit", "Run again"])
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_renamed_file_is_sent_again_under_the_name_that_it_has_there(
+    scripted: Site, visitors: Visitors, way: str, changed: bool
+) -> None:
+    """That is its first name if the agent had changed it: the version begins with it as it was sent."""
+    page = with_attachments(scripted, visitors, WIDE)
+    if changed:
+        page.set_input_files("#composer-files", {**NOTES, "name": "more.txt"})  # type: ignore[arg-type]
+        scripted.model.script(writes("uploads/more.txt", "other text"), Reply(text="Changed."))
+        send(page, "change it")
+        expect(last_turn(page, "completed")).to_contain_text("Changed.")
+    page.click(".bar__files")
+    rename(page, "more.txt" if changed else "notes.txt", "ideas.txt")
+    page.locator("#files-panel").get_by_role("button", name="Close").click()
+    scripted.model.script(Reply(text="Looked."))
+    if way == "Edit":
+        turns(page).last.get_by_role("link", name="Edit").click()
+        dialog = page.locator("dialog:modal")
+        expect(dialog.locator(".attached s")).to_have_count(0)
+        dialog.get_by_role("button", name="Run again").click()
+    else:
+        turns(page).last.get_by_role("button", name="Run again").click()
+    expect(turns(page).last).to_contain_text("Looked.")
+    name = "more.txt" if changed else "ideas.txt"
+    sent = last_turn(page, "completed").locator("a.attachment__file")
+    expect(sent).to_have_text(name)
+    [*_, asked] = [each for each in scripted.model.requests[-1]["messages"] if each["role"] == "user"]
+    assert f"Uploaded: uploads/{name}" in str(asked)
+    sent.click()
+    expect(page.locator("#files-panel .files__text")).to_have_text("some text")
 
 
 def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Visitors) -> None:
@@ -744,11 +802,9 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
     expect(page.locator(".files__problem")).to_have_count(0)
     expect(menu).to_be_hidden()
-    renamed = turns(page).last.locator(".attachment__file")
-    expect(renamed.and_(page.locator("span"))).to_have_text("notes.txt")  # a link would lead to nothing
+    expect(turns(page).last.locator("a.attachment__file")).to_have_text("ideas.txt")
     expect(turns(page).last.locator("a.attachment__picture")).to_have_count(1)
     page.reload()
-    expect(renamed.and_(page.locator("span"))).to_have_text("notes.txt")
     with page.expect_download() as loading:
         choose(page, "ideas.txt").get_by_text("Download").click()
     assert Path(loading.value.path()).read_text() == "some text"
@@ -777,9 +833,9 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     page.click("#file-delete .button--danger")
     expect(rows(page)).to_have_count(0)
     files = last_turn(page).locator(".attachment > span.attachment__file")
-    expect(files).to_have_text(["a.png"])  # the other one was missing as the turn ran again
+    expect(files).to_have_text(["a.png", "ideas.txt"])
     page.reload()
-    expect(files).to_have_text(["a.png"])
+    expect(files).to_have_text(["a.png", "ideas.txt"])
 
 
 @pytest.mark.parametrize("viewport", [WIDE, NARROW])

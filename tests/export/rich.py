@@ -143,7 +143,8 @@ class Rich:
         )
         Message.objects.filter(pk=message.pk).update(created_at=self._later())
         if role == "user" and self.random.random() < 0.5:
-            Attachment.objects.create(message=message, path="uploads/notes.txt", size=7)
+            names = {"path": "uploads/notes.txt", "sent_path": "uploads/first.txt"}
+            Attachment.objects.create(message=message, size=7, **names)
             about = self.random.choice(self.pictures)
             Attachment.objects.create(message=message, path=about["name"], **_without_name(about))
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from chat.export.markdown_file import markdown_pieces
-from chat.models import Conversation, Turn
+from chat.models import Attachment, Conversation, Turn
 from chat.plan.timeline import TurnBegan, timeline_of
 from chat.search.index import index_turn, marked_turns
+from chat.turns.transcript import transcript
 from tests.pictures import png
 
 
@@ -156,6 +158,49 @@ def test_of_a_deleted_picture_messages_have_only_the_name(
     owners.post(f"{here}files/delete/", {"path": "uploads/other.png"})
     assert owners.get(both).status_code == 404
     assert not any(each.digest for each in Turn.objects.get(pk=first.pk).attachments)
+
+
+def test_the_model_reads_of_a_renamed_file_as_it_did_before(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    owners.post("/", {"text": "Elsewhere", "files": file("a.png", png())})
+    elsewhere = Attachment.objects.get()
+    owners.post(f"{here}messages/", {"text": "Look", "files": [file("a.png", png()), file("b.txt")]})
+    first = conversation.path.latest("pk")
+    before = transcript(first)
+    Turn.objects.filter(pk=first.pk).update(status="completed")
+    renames = [("b.txt", "c.txt"), ("a.png", "b.txt"), ("b.txt", "d.png"), ("d.png", "a.png")]
+    names = [["a.png", "c.txt"], ["b.txt", "c.txt"], ["d.png", "c.txt"], ["a.png", "c.txt"]]
+    for (old, new), shown in zip(renames, names, strict=True):
+        owners.post(f"{here}files/rename/", {"path": f"uploads/{old}", "name": new})
+        assert [each.name for each in Turn.objects.get(pk=first.pk).attachments] == shown
+        assert transcript(Turn.objects.get(pk=first.pk)) == before
+    page = owners.get(here).content.decode()
+    assert "Uploaded:" not in page
+    assert 'files/file/?path=uploads/c.txt">c.txt</a>' in page
+    elsewhere.refresh_from_db()
+    assert (elsewhere.path, elsewhere.sent_path) == ("uploads/a.png", "")
+    owners.post(f"{here}files/delete/", {"path": "uploads/c.txt"})
+    assert '<span class="attachment__file">c.txt</span>' in " ".join(
+        owners.get(here).content.decode().split()
+    )
+
+
+def test_a_file_that_was_renamed_after_its_message_was_unsent_is_sent_under_its_new_name(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    owners.post(f"{here}messages/", {"text": "Read", "files": [file("a.txt"), file("b.txt")]})
+    conversation.stop(then_send=False)
+    Turn.objects.filter(pk=turn.pk).update(status="stopped", ended_at=timezone.now())
+    for old, new in [("a.txt", "c.txt"), ("b.txt", "d.txt")]:
+        owners.post(f"{here}files/rename/", {"path": f"uploads/{old}", "name": new})
+    unsent = "Read\n\nUploaded: uploads/a.txt"
+    owners.post(f"{here}messages/", {"text": unsent, "files": file("b.txt")})
+    sent = conversation.path.latest("pk")
+    assert sent.user_text == "Read\n\nUploaded: uploads/c.txt\n\nUploaded: uploads/b.txt"
+    assert [each.path for each in sent.attachments] == ["uploads/b.txt", "uploads/c.txt"]
 
 
 def test_an_edited_message_brings_files_beside_those_it_keeps(
