@@ -21,7 +21,7 @@ from chat.files.conversation_workspace import delete_in, forget_files_of, missin
 from chat.files.uploads import UploadRefused
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Attachment, Conversation, MessageRefused, Profile, Turn
-from chat.models.follow_up import without_names
+from chat.models.follow_up import with_present_names, without_names
 from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.conversation import (
@@ -62,10 +62,11 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
     if turn.did_nothing and is_last:
         return _run_again(request, conversation, turn_id, turn.retry_id)
     if turn.can_be_retried:
-        text = turn.user_text if turn.did_nothing else _("Continue where you left off.")
+        files = turn.attachments if turn.did_nothing else []
+        text = with_present_names(turn.said, files) if turn.did_nothing else _("Continue where you left off.")
         try:
             profile = turn.profile_to_continue_with if is_last else None
-            publish_turn_sync(conversation.start_turn(text, turn.retry_id, profile=profile))
+            publish_turn_sync(conversation.start_turn(text, turn.retry_id, files, profile))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

@@ -203,6 +203,25 @@ def test_a_file_that_was_renamed_after_its_message_was_unsent_is_sent_under_its_
     assert [each.path for each in sent.attachments] == ["uploads/b.txt", "uploads/c.txt"]
 
 
+def test_an_earlier_message_that_is_sent_again_brings_its_files(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    owners.post(f"{here}messages/", {"text": "Look", "files": [file("a.png", png()), file("b.txt")]})
+    first = conversation.path.latest("pk")
+    Turn.objects.filter(pk=first.pk).update(status="failed", ended_at=timezone.now())
+    owners.post(f"{here}messages/", {"text": "And now?"})
+    Turn.objects.exclude(pk=first.pk).update(status="completed", ended_at=timezone.now())
+    owners.post(f"{here}files/rename/", {"path": "uploads/b.txt", "name": "c.txt"})
+    owners.post(f"{here}turns/{first.pk}/retry/")
+    sent = conversation.path.latest("pk")
+    assert sent.user_text == "Look\n\nUploaded: uploads/a.png\nUploaded: uploads/c.txt"
+    assert [(each.path, bool(each.digest)) for each in sent.attachments] == [
+        ("uploads/a.png", True),
+        ("uploads/c.txt", False),
+    ]
+
+
 def test_an_edited_message_brings_files_beside_those_it_keeps(
     owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
 ) -> None:
