@@ -47,7 +47,7 @@ class BoardRow:
         """The time in all lists, of one that has ended; else since when it runs, as its own page counts."""
         if self.call and self.call.asked_at:
             return self.call.asked_at
-        return self.entry.active_at or began(self.turn, self.asked) or self.turn.created_at
+        return self.entry.updated_at or began(self.turn, self.asked) or self.turn.created_at
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class BoardEntry(NamedTuple):
     status: str
     fence: int
     status_message: str
-    active_at: datetime.datetime | None = None  # of one without an active turn
+    updated_at: datetime.datetime | None = None  # of one without an active turn
     ahead: int = 0
     waits_for_share: bool = False
 
@@ -189,16 +189,16 @@ def _running(owner_id: int) -> tuple[BoardEntry, ...]:
 
 
 def _entries(conversations: ConversationQuerySet, limit: int) -> tuple[BoardEntry, ...]:
-    """Up to `limit` conversations without an active turn, with how their last turns ended, by `active_at`."""
+    """Up to `limit` conversations without an active turn, with how their last turns ended, latest first."""
     here = OuterRef("pk")
-    rows = conversations.with_active_at().values_list(
+    rows = conversations.values_list(
         "pk",
         "title",
         "todos_left",
         _latest(Turn, here),
         _latest(TodoRevision, here),
         *(_latest(Turn, here, name) for name in ("status", "fence", "status_message")),
-        "active_at",
+        "updated_at",
     )
     return tuple(BoardEntry(*each) for each in sorted(rows[:limit], key=itemgetter(-1), reverse=True))
 

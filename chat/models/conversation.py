@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Count, Exists, F, Max, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, F, Max, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -110,12 +110,12 @@ class Conversation(models.Model):
     # Raised when its path changes other than at its end, so that pages notice; 0 if it never had branches.
     path_version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    # When its latest message was sent, or a turn of it ended last.
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
     objects = ConversationManager()
     with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, if prefetched
-    active_at: datetime.datetime  # when something was last done in it, if annotated
     active_status = ""  # of its active turn, if prefetched
     unseen_status = ""  # of its unseen turn, if prefetched
     has_failed = False  # whether its last turn has, if prefetched
@@ -631,7 +631,8 @@ class Conversation(models.Model):
 
     def mark_unseen(self, turn: Turn) -> bool:
         """Record the unseen end, and lock until the transaction ends; False if this was deleted."""
-        return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn))
+        updated_at = Greatest("updated_at", Value(timezone.now(), models.DateTimeField()))
+        return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn, updated_at=updated_at))
 
     def mark_seen(self, turn_id: int) -> bool:
         """The owner has seen the turns up to this one; returns whether an end was unseen before."""

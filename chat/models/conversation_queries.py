@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Greatest
 
 from chat.models.share_link import ShareLink
 from chat.models.tag import Tag, folded, normalised
@@ -61,12 +60,6 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         links = ShareLink.live().filter(conversation=OuterRef("pk")).order_by().values("conversation")
         return self.annotate(live_links=Subquery(links.annotate(number=Count("pk")).values("number")))
 
-    def with_active_at(self) -> ConversationQuerySet:
-        """With `active_at`: when its latest message was sent or its latest turn, on any path, ended."""
-        latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-        ended_at = Coalesce(Subquery(latest.values("ended_at")[:1]), "updated_at")
-        return self.annotate(active_at=Greatest("updated_at", ended_at))  # type: ignore[no-redef]
-
     def listed(self, start: int, stop: int) -> list[Conversation]:
         """The rows from `start` to `stop` with `plan` (the latest list), the statuses and tags.
 
@@ -75,7 +68,7 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
         turns = Turn.objects.filter(conversation=OuterRef("pk"), on_path=True).order_by("-pk")
-        conversations = self.with_active_at().annotate(
+        conversations = self.annotate(
             latest=Subquery(latest.values("pk")[:1]),
             status=Subquery(turns.values("status")[:1]),
             unseen=F("unseen_turn__status"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from chat.models.conversation import Conversation
 
 
-INDEX_VERSION = 2  # of what is indexed and how words are split; a new one reindexes everything
+INDEX_VERSION = 3  # of what is indexed and how words are split; a new one reindexes everything
 
 
 class SearchIndexState(models.Model):

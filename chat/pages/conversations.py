@@ -139,7 +139,7 @@ class Search:
         matches = find(scope, request.user.pk, query)
         self.page = Paginator(matches.states, HITS_PER_PAGE).get_page(request.GET.get("page"))
         states = list(self.page.object_list)
-        rows = Conversation.objects.filter(search_index_state__in=states).with_active_at()
+        rows = Conversation.objects.filter(search_index_state__in=states)
         by_state = {row.search_index_state.pk: row for row in rows.select_related("search_index_state")}
         self.inside = key is not None
         self.tags = [] if key else Tag.containing(request.user.pk, request.GET["q"])

@@ -235,14 +235,14 @@ def _conversations(request: SignedInRequest, current: Conversation | None, typed
     """The conversations that contain what is typed, with an excerpt; else recent ones, `?last=` first."""
     if typed:
         return _found(request, typed)
-    recent = Conversation.objects.visible_to(request.user).current().with_active_at()
+    recent = Conversation.objects.visible_to(request.user).current()
     others = recent.exclude(pk=current.pk) if current else recent
     try:
         last = list(others.filter(pk=uuid.UUID(request.GET.get("last", ""))))
     except ValueError:
         last = []
     rows = [*last, *others.exclude(pk__in=[each.pk for each in last])[:MAX_CONVERSATIONS]]
-    return [Option(row.title, at=row.active_at, href=_address(row)) for row in rows[:MAX_CONVERSATIONS]]
+    return [Option(row.title, at=row.updated_at, href=_address(row)) for row in rows[:MAX_CONVERSATIONS]]
 
 
 def _tags(request: SignedInRequest, typed: str) -> list[Option]:
@@ -258,7 +258,7 @@ def _found(request: SignedInRequest, typed: str) -> list[Option]:
         return []
     matches = find(Conversation.objects.visible_to(request.user), request.user.pk, query)
     ranked = Conversation.objects.filter(search_index_state__in=matches.states[:MAX_RANKED])
-    rows = list(ranked.with_active_at().select_related("search_index_state"))
+    rows = list(ranked.select_related("search_index_state"))
     rows.sort(key=lambda row: not has_all(prepared(row.title), matches.terms))  # newest first among equals
     return [_result(each, matches.terms) for each in results(rows[:MAX_CONVERSATIONS], matches, 1)]
 
@@ -267,7 +267,7 @@ def _result(found: Result, terms: Sequence[Term]) -> Option:
     """A conversation with all typed words in its title, or the best place in it for them."""
     row = found.conversation
     note = _("archived") if row.archived else ""
-    option = Option(row.title, note, at=row.active_at, href=_address(row), parts=found.title)
+    option = Option(row.title, note, at=row.updated_at, href=_address(row), parts=found.title)
     if found.hits and not has_all(prepared(row.title), terms):
         option.href, option.excerpt = found.hits[0].address, found.hits[0].excerpt
     return option

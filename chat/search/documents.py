@@ -61,14 +61,17 @@ def of_call(call: ToolCall) -> SearchText:
 
 
 def text_of_call(call: ToolCall) -> str:
-    """The tool, the value of each argument, and both ends of the output; of a todo write only the tool."""
+    """The tool, the value of each argument, and both ends of the output; of a todo write only the tool.
+
+    An arrow tells the output from the arguments where the text is shown on one line.
+    """
     if call.is_todo_write:
         return call.name
     lines = [plain(value) for value in call.parsed_arguments.values()]
     output = call.output
     if len(output) > HEAD + TAIL:
         output = f"{output[:HEAD]}\n…\n{output[-TAIL:]}"
-    return "\n".join([call.name, *(lines or [call.arguments[:HEAD]]), output])
+    return "\n".join([call.name, *(lines or [call.arguments[:HEAD]]), output and f"→ {output}"])
 
 
 def plain(value: Any) -> str:

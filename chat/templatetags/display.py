@@ -34,7 +34,16 @@ register.filter("file_name", shown)
 register.filter("mcp_sentence", mcp_sentence)
 register.filter("change_text", change_text)
 
+ENDING = 10  # characters at the end of a long file name that are shown in any case
 MAX_CALLS = 50  # listed per item; the timeline has all
+
+
+@register.filter
+def cut_in_middle(name: str) -> str:
+    """The name of a file; if it is long, in two parts, of which the style sheet cuts the first."""
+    if len(name) <= 2 * ENDING:
+        return name
+    return format_html("<span>{}</span><span>{}</span>", name[:-ENDING], name[-ENDING:])
 
 
 @register.filter

@@ -124,6 +124,7 @@ const redraw = async () => {
     else event.scroll();
     shown.next = "";
     dispatchEvent(new Event("content"));
+    if (left) restore({ ...left, focus: null }); // the to-do list is unfolded now, or not, as it was
     if (isOutcome) focusOutcome();
     isOutcome = false;
     focusHeading();
@@ -237,8 +238,10 @@ const redraw = async () => {
     if (!isHere && !earlier) return;
     shown.restored = left;
     const stay = () => restore({ ...left, focus: null });
-    if (isHere) stay();
-    else addEventListener("DOMContentLoaded", () => fetchTurns(earlier, left.from).then(stay, () => {}));
+    if (isHere) {
+      stay();
+      addEventListener("DOMContentLoaded", stay); // after its other listeners, as the to-do list is unfolded by then, too
+    } else addEventListener("DOMContentLoaded", () => fetchTurns(earlier, left.from).then(stay, () => {}));
   });
 
   // What a form was refused for is in view.

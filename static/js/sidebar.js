@@ -29,5 +29,7 @@
     if (wide.matches) toggle();
     else document.getElementById("sidebar").togglePopover();
   });
-  onContent(() => document.querySelector("#sidebar .conversation-row [aria-current]")?.scrollIntoView({ block: "nearest" }));
+  const revealCurrent = () => document.querySelector("#sidebar .conversation-row [aria-current]")?.scrollIntoView({ block: "nearest" });
+  onContent(revealCurrent);
+  document.addEventListener("toggle", ({ target, newState }) => newState === "open" && target.id === "sidebar" && revealCurrent(), true);
 }

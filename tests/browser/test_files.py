@@ -432,6 +432,30 @@ def with_attachments(site: Site, visitors: Visitors, viewport: dict[str, int]) -
     return page
 
 
+def test_files_of_a_message_stand_in_rows(scripted: Site, visitors: Visitors) -> None:
+    """Pictures above the others, whose names take one line, cut in the middle if they are long."""
+    name = "a very long name of a file that differs from others at its end 7.txt"
+    scripted.model.answer = lambda request: Reply("Seen.")
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "hello")
+    at_rest(page)
+    files = [NOTES, PICTURE, {**NOTES, "name": name}]
+    page.set_input_files("#composer-files", files)  # type: ignore[arg-type]
+    send(page, "look at these")
+    at_rest(page)
+    expect(page.locator(".attachment__file")).to_have_text(["notes.txt", name])
+    boxes = [each.bounding_box() for each in page.locator(".attachments :is(img, .attachment__file)").all()]
+    (notes, picture, long) = boxes
+    assert notes
+    assert picture
+    assert long
+    assert notes["y"] == long["y"] > picture["y"] + picture["height"]
+    assert notes["height"] == long["height"]
+    assert long["width"] < 230
+    turns(page).last.get_by_role("link", name="Edit").click()
+    expect(page.locator(".again__attached .attached > span").last).to_have_text(name)
+
+
 def look_in_place(page: Page, link: str, shown: str) -> None:
     """Open the file of a link, come back with Escape, and be where one was."""
     page.evaluate("window.stays = true")

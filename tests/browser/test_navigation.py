@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, Route, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, send, todo, unfold, until
+from tests.browser.talk import LIVE, at_rest, begin, come_to_rest, send, todo, unfold, until
 
 SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
 LISTENERS = """() => {
@@ -77,6 +77,29 @@ def stays(page: Page) -> Callable[[], bool]:
 def row(page: Page, title: str) -> None:
     page.locator("#sidebar").get_by_role("link", name=title).first.click()
     expect(page).to_have_title(title)
+
+
+def test_above_an_unfolded_list_the_place_is_kept(page: Page, scripted: Site) -> None:
+    """As the page is loaded again, and by Back: with the list folded there would be no such place."""
+    scripted.model.script(todo("completed", "pending", "pending"), Reply(text="A line.\n\n" * 60))
+    begin(page, "Plan it")
+    at_rest(page)
+    page.click("#todo-panel > summary")
+    expect(page.locator("#todo-panel")).to_have_attribute("open", "")
+    come_to_rest(page)
+    view = page.locator("#scroll")
+    view.evaluate("view => (view.scrollTop = view.scrollHeight - view.clientHeight - 90)")
+    top = come_to_rest(page)
+    expect(page.locator("#to-end")).to_be_visible()
+    page.reload()
+    page.wait_for_selector(LIVE)
+    assert come_to_rest(page) == pytest.approx(top, abs=2)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page.locator("#content h1")).to_have_text("Board")
+    page.go_back()
+    page.wait_for_selector(LIVE)
+    assert come_to_rest(page) == pytest.approx(top, abs=2)
+    expect(page.locator("#todo-panel")).to_have_attribute("open", "")
 
 
 def test_content_changes_while_the_page_stays(page: Page, scripted: Site) -> None:

@@ -324,9 +324,10 @@ def test_a_press_beside_what_dims_the_page_only_closes_it(scripted: Site, visito
 
 def test_the_sidebar_in_a_low_window(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": 844, "height": WIDTH}, has_touch=True, is_mobile=True)
+    addresses = []
     for text in ("One", "Two", "Three", "Four"):
         scripted.model.script(Reply(text="Well."))
-        begin(page, text)
+        addresses.append(begin(page, text))
         at_rest(page)
     page.locator(".bar__menu").click()
     sidebar = page.locator("#sidebar")
@@ -335,6 +336,10 @@ def test_the_sidebar_in_a_low_window(scripted: Site, visitors: Visitors) -> None
     for row in sidebar.locator(".conversation-row").all()[:4]:
         expect(row).to_be_in_viewport(ratio=1)
         assert row.evaluate(TOPMOST)
+    page.set_viewport_size({"width": 844, "height": 250})
+    page.goto(addresses[0])
+    page.locator(".bar__menu").click()
+    expect(sidebar.locator(".conversation-row [aria-current=page]")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("size", [(390, 844), (390, 640), (390, 480), (390, 420), (844, 390), (1280, 620)])

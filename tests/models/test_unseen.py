@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat.models import Conversation, Turn, end_unanswered, recover_turn
 
@@ -23,14 +25,25 @@ def unseen(conversation: Conversation) -> int | None:
     return Conversation.objects.values_list("unseen_turn", flat=True).get(pk=conversation.pk)
 
 
-def test_the_time_in_lists_is_that_of_the_last_activity(owner: User, conversation: Conversation) -> None:
+def test_lists_have_the_last_activity_first_and_tell_its_time(
+    owner: User, conversation: Conversation
+) -> None:
     later = Conversation.begin(owner, "Something else", uuid.uuid4(), None)
-    ended_at = ended(conversation).ended_at
-    rows = Conversation.objects.pinned_first().listed(0, 2)
-    assert [(row.pk, row.active_at) for row in rows] == [
-        (later.pk, later.updated_at),
-        (conversation.pk, ended_at),
-    ], "nothing moves under the pointer as a turn ends"
+    before = timezone.now()
+    ended(conversation)
+    first, second = Conversation.objects.pinned_first().listed(0, 2)
+    assert (first.pk, second.pk) == (conversation.pk, later.pk)
+    assert first.updated_at >= before
+    assert second.updated_at == later.updated_at
+
+
+def test_an_end_is_no_earlier_than_the_message_if_the_clock_was_set_back(
+    conversation: Conversation,
+) -> None:
+    tomorrow = timezone.now() + timedelta(days=1)
+    Conversation.objects.update(updated_at=tomorrow)
+    ended(conversation)
+    assert Conversation.objects.get().updated_at == tomorrow
 
 
 def claimed(conversation: Conversation) -> Turn:

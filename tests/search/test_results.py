@@ -142,7 +142,7 @@ def test_a_tool_call_is_found_by_name_argument_and_output(owners: Client, talk: 
     where = f"/conversations/{one.conversation.pk}/#{call.dom_id}"
     for typed in ("read_file", "read", "src/orders.py", "orders", "total"):
         assert [re.sub(r"\?find=[^#]+", "", at) for _kind, at, _text in places(owners, typed)] == [where]
-    text = "read_file <mark>src/orders.py</mark> def total(): ..."
+    text = "read_file <mark>src/orders.py</mark> → def total(): ..."
     assert places(owners, '"src/orders.py"')[0][2] == text
     assert places(owners, "path") == [], "the name of an argument is none of its words"
 
@@ -196,6 +196,14 @@ def test_what_was_found_stands_near_the_beginning(owners: Client, talk: Begin) -
     talk("Go").answer("All is well so far. " * 8 + "The needle is here.").end()
     [(_kind, _where, text)] = places(owners, "needle")
     assert text == f"Focused …well so far. {'All is well so far. ' * 2}The <mark>needle</mark> is here."
+
+
+def test_of_a_call_the_output_is_told_from_the_arguments(owners: Client, talk: Begin) -> None:
+    one = talk("Go")
+    one.call("bash", '{"command": "echo needle; ls"}', "needle\na.txt")
+    one.end()
+    [(_kind, _where, text)] = places(owners, "needle")
+    assert text == "bash echo <mark>needle</mark>; ls → <mark>needle</mark> a.txt"
 
 
 def test_the_place_with_most_of_the_words_comes_first(owners: Client, talk: Begin) -> None:

@@ -52,9 +52,6 @@ def import_profile(request: SignedInRequest) -> HttpResponse:
         messages.warning(request, warning)
     if not form.is_valid():
         return form_page(request, form)
-    offered = Profile.offered_to(request.user)
-    if offered.filter(title=form.instance.title).exists():
-        form.instance.title = title_of_copy(form.instance.title, offered)
     row = form.save()
     messages.success(request, _("%s imported. Review it before you use it.") % row.title)
     return redirect("profile", row.pk)
@@ -78,6 +75,9 @@ def _connection_warning(data: dict[str, Any], connection: Connection | None) -> 
 
 def _form_data(user: User, profile: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
     data = {name: value for name, value in profile.items() if name not in ("rules", "connection")}
+    offered = Profile.offered_to(user)
+    if offered.filter(title__iexact=data["title"]).exists():
+        data["title"] = title_of_copy(data["title"], offered)
     data["connection"] = connection.pk if connection else ""
     rules = dict(profile.get("rules", {}))
     field_names = {**profile_form.FIELDS, **{f"{name}__*": field for field, name in _servers(user).items()}}

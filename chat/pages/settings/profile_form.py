@@ -237,6 +237,15 @@ class ProfileForm(RulesForm):
                 raise ValidationError(_("%(name)s has its own field."), params={"name": f"{name}__*"})
         return rules
 
+    def clean_title(self) -> str:
+        """Refuses the name of another profile that the user can choose."""
+        title = str(self.cleaned_data["title"])
+        others = Profile.offered_to(self.user).exclude(pk=self.instance.pk)
+        is_new = not self.instance.pk or "title" in self.changed_data
+        if is_new and others.filter(title__iexact=title).exists():
+            raise ValidationError(_("This name is taken."))
+        return title
+
     def clean_colour(self) -> str:
         return str(self.cleaned_data["colour"] or self.instance.colour)
 

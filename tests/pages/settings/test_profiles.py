@@ -299,7 +299,19 @@ def test_each_copy_has_a_name_of_its_own(
     assert 'value="Common（副本 2）"' in chinese
     long = Profile.objects.create(owner=owner, title="x" * 80)
     assert duplicated(owners, long).title == "x" * 73 + " (copy)"
-    assert owners.post(where(common, "duplicate/"), {**GIVEN, "title": "Common"}).status_code == 302
+
+
+def test_profiles_that_one_can_choose_have_different_names(
+    owners: Client, stranger: User, mine: Profile, common: Profile
+) -> None:
+    Profile.objects.create(owner=stranger, title="Theirs alone")
+    for taken in ("Common", "common", mine.title):
+        answer = owners.post("/settings/profiles/add/", {**GIVEN, "title": taken})
+        assert answer.status_code == 400
+        assert "This name is taken." in answer.content.decode()
+    Profile.objects.filter(pk=mine.pk).update(title="Common")  # as two could be called before
+    assert owners.post(where(mine), {**GIVEN, "title": "Common"}).status_code == 302
+    assert owners.post("/settings/profiles/add/", {**GIVEN, "title": "Theirs alone"}).status_code == 302
 
 
 def test_a_copy_is_not_given_the_servers_of_its_original(
