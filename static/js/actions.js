@@ -246,7 +246,7 @@ document.addEventListener("click", ({ target }) => target.closest?.(".menu a[dow
 
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
-  const goesOn = event.target.id === "composer" || event.submitter?.matches("[data-follow], [data-versions]");
+  const goesOn = event.target.matches("#composer, #turn-dialog form") || event.submitter?.matches("[data-follow], [data-versions]");
   if (goesOn) document.getElementById("undo")?.replaceChildren();
   // A menu goes away once something in it is chosen, and gives the keyboard back to its button.
   event.submitter?.closest(".profile-menu, .menu__items .menu__item")?.closest("[popover]").hidePopover();

@@ -97,7 +97,9 @@ def test_beside_an_open_list_one_sees_that_several_are_held(
     page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
     begin(page, "Work")
     expect(page.locator("#transcript")).to_contain_text("I go on")
-    for number in range(3):
+    hold(page, "Number 0")
+    expect(page.get_by_text("Will be delivered at the agent's next step")).to_be_in_viewport(ratio=1)
+    for number in (1, 2):
         hold(page, f"Number {number}")
     expect(panel(page)).to_have_attribute("open", "")
     expect(held(page).nth(2)).to_be_in_viewport(ratio=1)

@@ -807,6 +807,28 @@ def test_a_plan_is_not_offered_once_no_turn_is_left(scripted: Site, visitors: Vi
     expect(page.get_by_text("Write your own plan")).to_be_hidden()
 
 
+def test_deleting_a_turn_takes_the_offer_to_undo_another_change_away(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(
+        todo("completed", "pending", "pending"), Reply(text="So far."), Reply(text="Hello.")
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Plan it")
+    at_rest(page)
+    send(page, "Hello")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    editor(page, 1)
+    items(page).nth(1).get_by_role("button", name="Remove").click()
+    expect(page.locator("#undo").get_by_role("status")).to_have_text("Item removed")
+    page.locator(".turn").last.hover()
+    page.get_by_role("link", name="Delete turn").last.click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator("#undo")).to_be_empty()
+
+
 def test_whoever_goes_on_typing_loses_no_letter(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     scripted.model.script(Reply(text="Yes?"))

@@ -253,7 +253,7 @@ def test_its_name_is_the_whole_title(owners: Client, rich: Conversation) -> None
     assert response["Content-Disposition"] == 'attachment; filename="How TCP-IP and HTTP-2 work.md"'
 
 
-def test_a_note_about_edits_is_in_the_readers_language(owner: User) -> None:
+def test_a_note_about_edits_is_in_the_readers_language(owner: User, collected: None) -> None:
     conversation = Conversation.begin(owner, "Two things", uuid.uuid4(), None)
     turn = Turn.claim("worker")
     assert turn is not None
@@ -281,3 +281,4 @@ def test_a_note_about_edits_is_in_the_readers_language(owner: User) -> None:
             text = "".join(pieces(conversation))
             assert "用户修改了任务列表：去掉“Item b”，不用再做。现在的列表是：" in text
             assert "The user changed" not in text
+        assert "现在的列表是：</summary>[ ] Item a\n" in text, "on the page the list is folded"

@@ -126,6 +126,10 @@ def test_a_failure_that_was_read_keeps_a_quiet_mark(
     assert marks() == 0, "it has the mark of an unread one"
     conversation.mark_seen(failed.pk)
     assert marks() == 2, "in the sidebar and in the list"
+    page = owners.get("/conversations/").content.decode()
+    assert page.count('<span class="conversation-row__failure">Failed</span>') == 1, (
+        "in the list in words, too"
+    )
     later = conversation.start_turn("Again", uuid.uuid4())
     assert marks() == 0
     Turn.objects.filter(pk=later.pk).update(status="completed")
