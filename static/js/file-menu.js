@@ -46,7 +46,7 @@
       if (new URL(link.href).searchParams.get("path") !== form.elements.path.value) continue;
       const name = document.createElement("span");
       name.className = "attachment__file";
-      name.textContent = link.title || link.textContent;
+      name.textContent = link.querySelector("img")?.alt ?? link.textContent;
       link.replaceWith(name);
     }
   });

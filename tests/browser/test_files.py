@@ -762,7 +762,7 @@ def test_a_message_leads_to_its_file_under_the_new_name(scripted: Site, visitors
     rename(page, "notes.txt", "ideas.txt")
     rename(page, "a.png", "b.png")
     for tab in (page, other):
-        expect(tab.locator("a.attachment__picture")).to_have_attribute("title", "b.png")
+        expect(tab.locator("a.attachment__picture > img")).to_have_attribute("alt", "b.png")
         tab.locator("a.attachment__file").click()
         expect(tab.locator("#files-panel .files__path")).to_have_text("uploads/ideas.txt")
         expect(tab.locator("#files-panel .files__text")).to_have_text("some text")

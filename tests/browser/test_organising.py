@@ -33,6 +33,7 @@ def site(scripted: Site, visitors: Visitors) -> Iterator[Site]:
     post(scripted, page, "/conversations/bulk/", kind="delete", all="1")
     for number in (1, 2, 3, 4):
         post(scripted, page, "/", text=f"Talk {number}")
+        until(page, lambda: not scripted.at_work())
     yield scripted
     visitors.stay_alone(page)  # who looks at what is deleted is told that nothing is there
     post(scripted, page, "/conversations/bulk/", kind="delete", all="1")
