@@ -75,7 +75,7 @@ def again_to_sign_in(request: HttpRequest, refusal: str) -> HttpResponse:
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The answer to a form whose CSRF token is missing or outdated: the setting CSRF_FAILURE_VIEW names it.
+    """Answer a form whose CSRF token is missing or outdated; this is the site's CSRF_FAILURE_VIEW.
 
     A sign-in form is shown again, or redirects if the user has signed in in another tab meanwhile.
     """
